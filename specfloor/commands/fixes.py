@@ -1,0 +1,210 @@
+"""``specfloor fixes``: what a release lacks, what an upgrade gains and loses."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from specfloor.catalog import load_catalog
+from specfloor.catalog.versions import read_version
+from specfloor.commands.show import Format, as_json, format_option, table
+from specfloor.errors import UsageError
+from specfloor.ledger import ledger_file, read_ledger
+from specfloor.ledger.edit import add_file
+from specfloor.ledger.model import Facet, Kind
+from specfloor.ledger.names import find_family
+from specfloor.ledger.query import (
+    FAULTS,
+    Change,
+    Comparison,
+    Entry,
+    Missing,
+    Standing,
+    compare,
+    feels_like,
+    missing,
+)
+
+_WEAK = frozenset({Standing.UNKNOWN, Standing.ABSENT})
+_NUMBERS = "numbers are pull requests and issues of vllm-project/vllm-ascend"
+
+
+@click.group(invoke_without_command=True)
+@click.option(
+    "--release",
+    "names",
+    multiple=True,
+    metavar="VERSION",
+    help="the release asked about; two of them to compare, the old one first",
+)
+@click.option("--family", metavar="NAME", help="only what concerns this family")
+@click.option("--method", metavar="NAME", help="only what concerns this method of drafting")
+@click.option(
+    "--spec-tokens",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="leave out what needs another num_speculative_tokens",
+)
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice([kind.value for kind in Kind]),
+    help="only rows of this kind; may be repeated",
+)
+@click.option("--all", "everything", is_flag=True, help="also what is only not known to be absent")
+@format_option
+@click.pass_context
+def fixes(
+    context: click.Context,
+    *,
+    names: tuple[str, ...],
+    family: str | None,
+    method: str | None,
+    spec_tokens: int | None,
+    kinds: tuple[str, ...],
+    everything: bool,
+    style: Format,
+) -> None:
+    """Show which known fixes a release lacks, or what a change of release gains and loses.
+
+    Strong evidence comes first. What the ledger does not know it calls unknown.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if not 1 <= len(names) <= 2:
+        raise UsageError("`specfloor fixes` takes --release once, or twice to compare")
+    for name in names:
+        read_version(name)  # refuses what is no version at all
+    about: dict[str, Any] = {
+        "family": find_family(family, load_catalog()) if family else None,
+        "method": method,
+        "setting": _setting(spec_tokens),
+    }
+    if kinds:
+        about["kinds"] = frozenset(map(Kind, kinds))
+    asked = " · ".join(filter(None, (family, method)))
+    if len(names) == 2:
+        found = compare(read_ledger(), *names, **about)
+        click.echo(as_json(found) if style == "json" else _comparison(found, asked, everything))
+        return
+    lacking = missing(read_ledger(), names[0], **{"kinds": FAULTS, **about})
+    click.echo(_missing_json(lacking) if style == "json" else _missing(lacking, asked, everything))
+
+
+@fixes.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--ledger",
+    type=click.Path(path_type=Path),
+    help="the ledger to add to (default: the one that comes with specfloor)",
+)
+def add(file: Path, ledger: Path | None) -> None:
+    """Add the rows of FILE (TOML or JSON) to the ledger, after checking them."""
+    rows = add_file(file, ledger or Path(str(ledger_file())))
+    click.echo(f"added {len(rows)}: {', '.join(row.id for row in rows)}")
+
+
+def _setting(k: int | None) -> dict[Facet, bool]:
+    if k is None:
+        return {}
+    return {
+        Facet.K_IS_1: k == 1,
+        Facet.K_ABOVE_1: k > 1,
+        Facet.K_FROM_3: k >= 3,
+        Facet.K_FROM_8: k >= 8,
+    }
+
+
+def _missing(lacking: Missing, asked: str, everything: bool) -> str:
+    title = " · ".join(filter(None, (lacking.release, asked)))
+    if lacking.unknown:
+        return f"{title}: UNKNOWN. {lacking.unknown}."
+    strong = [e for e in lacking.entries if e.standing not in _WEAK]
+    shown = lacking.entries if everything else strong
+    parts = [f"{title} lacks (ledger up to {lacking.as_of}; {_NUMBERS}):"]
+    parts.append(_entries(shown) if shown else "nothing that is known to matter.")
+    if len(shown) < len(lacking.entries):
+        parts.append(
+            f"{len(lacking.entries) - len(shown)} more changes are not in {lacking.release}, and "
+            f"whether it is the worse for it is unknown; --all lists them."
+        )
+    return "\n\n".join(parts)
+
+
+def _entries(entries: Sequence[Entry]) -> str:
+    rows = [
+        (
+            e.row.id,
+            e.row.kind.value,
+            e.standing.value,
+            e.row.symptom,
+            feels_like(e.row),
+            "; ".join(e.row.conditions) or "always",
+            _shipped(e),
+            "\n".join(e.row.avoided_by) or "no setting known",
+        )
+        for e in entries
+    ]
+    headers = ("change", "kind", "this release", "what is wrong", "what it feels like")
+    return table(
+        rows,
+        (*headers, "when", "first in", "avoided by"),
+        (None, None, 10, 40, 26, 24, 14, 24),
+    )
+
+
+def _shipped(entry: Entry) -> str:
+    if entry.first is None:
+        return "no release"
+    if entry.first_final in (None, entry.first):
+        return entry.first
+    return f"{entry.first}, then {entry.first_final}"
+
+
+def _missing_json(lacking: Missing) -> str:
+    whole: dict[str, Any] = msgspec.to_builtins(lacking)
+    for entry, told in zip(lacking.entries, whole["entries"], strict=True):
+        told["feels_like"] = feels_like(entry.row)
+        told["avoided_by"] = list(entry.row.avoided_by)
+    return as_json(whole)
+
+
+def _comparison(found: Comparison, asked: str, everything: bool) -> str:
+    title = " · ".join(filter(None, (f"{found.old} → {found.new}", asked)))
+    if found.unknown:
+        return f"{title}: UNKNOWN. {found.unknown}."
+    return "\n\n".join(
+        [
+            f"{title} (ledger up to {found.as_of}; {_NUMBERS})",
+            _changes("gains", found.gained, everything),
+            _changes("loses", found.lost, everything),
+        ]
+    )
+
+
+def _changes(what: str, changes: Sequence[Change], everything: bool) -> str:
+    sure = [c for c in changes if everything or not {c.old, c.new} & _WEAK]
+    lines = [
+        (
+            c.row.id,
+            c.row.kind.value,
+            c.old.value,
+            c.new.value,
+            c.row.symptom,
+            "; ".join(c.row.conditions) or "always",
+        )
+        for c in sure
+    ]
+    text = f"{what} {len(changes)}"
+    if lines:
+        headers = ("change", "kind", "old", "new", "what it is about", "when")
+        text += ":\n" + table(lines, headers, (None, None, 12, 12, 60, 34))
+    if len(sure) < len(changes):
+        text += (
+            f"\n{len(changes) - len(sure)} of them are features, or faults of which it is unknown "
+            f"whether the release without the fix has them; --all lists them."
+        )
+    return text

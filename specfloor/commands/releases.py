@@ -1,0 +1,159 @@
+"""``specfloor releases``: what a release pairs with and offers."""
+
+import click
+from packaging.version import InvalidVersion, Version
+
+from specfloor.catalog import Catalog, load_catalog
+from specfloor.catalog.model import Release
+from specfloor.catalog.variables import differences
+from specfloor.commands.show import Format, as_json, facts, format_option, known, table
+
+_HEADERS = (
+    "release",
+    "date",
+    "vLLM",
+    "Python",
+    "torch_npu",
+    "CANN",
+    "index",
+    "log line",
+    "per request",
+    "token ids",
+    "schedule",
+    "adaptive",
+)
+
+
+@click.command()
+@click.argument("version", required=False)
+@click.option("--platform", type=click.Choice(["cpu", "ascend"]), help="only those of a platform")
+@format_option
+def releases(version: str | None, platform: str | None, style: Format) -> None:
+    """Show the releases known here, or one of them whole.
+
+    VERSION is a name of the list or a version as the field writes it, such as v0.18.0 or
+    0.23.0+empty.
+    """
+    catalog = load_catalog()
+    if version is not None:
+        release = catalog.release(version)
+        click.echo(as_json(release) if style == "json" else _one(catalog, release))
+        return
+    listed = [r for r in catalog.releases.values() if platform in (None, r.platform)]
+    if style == "json":
+        click.echo(as_json(listed))
+    else:
+        click.echo(table(map(_row, listed), _HEADERS))
+
+
+def _row(release: Release) -> tuple[str, ...]:
+    return (
+        release.name + (" (default)" if release.default else ""),
+        known(release.date),
+        release.vllm,
+        known(release.python),
+        *_npu(release, release.torch_npu, release.cann, release.pypi),
+        known(release.signals.log_line),
+        known(release.signals.per_request),
+        known(release.signals.token_ids),
+        known(release.knobs.schedule),
+        known(_adaptive(release)),
+    )
+
+
+def _npu(release: Release, *values: object) -> list[str]:
+    # what a release for the CPU has not got is not unknown
+    return [known(v) if release.platform == "ascend" or v is not None else "-" for v in values]
+
+
+def _adaptive(release: Release) -> str | None:
+    knobs = {
+        "vLLM": release.knobs.adaptive_verification,
+        "Ascend": release.knobs.dynamic_spec_config,
+    }
+    if None in knobs.values():
+        return None
+    return ", ".join(who for who, support in knobs.items() if support == "supported") or "absent"
+
+
+def _one(catalog: Catalog, release: Release) -> str:
+    signals, knobs = release.signals, release.knobs
+    pairs = [
+        ("release", release.name),
+        ("date", known(release.date)),
+        ("vLLM", release.vllm),
+        ("Python", known(release.python)),
+        ("torch", known(release.torch)),
+    ]
+    names = ("torch_npu", "triton-ascend", "CANN", "transformers", "commit", "on the package index")
+    values = _npu(
+        release,
+        release.torch_npu,
+        release.triton_ascend,
+        release.cann,
+        release.transformers,
+        release.commit,
+        release.pypi,
+    )
+    pairs += list(zip(names, values, strict=True))
+    pairs += [(f"images for {soc}", ", ".join(tags)) for soc, tags in release.images.items()]
+    pairs += [
+        ("acceptance per request", known(signals.per_request)),
+        ("streamed token ids", known(signals.token_ids)),
+        ("acceptance counters", known(signals.counters)),
+        ("gauges of V0", known(signals.v0_gauges)),
+        ("log line", known(signals.log_line)),
+        ("its length counts the bonus token", known(signals.length_counts_bonus)),
+        ("acceptance in bench serve", known(signals.bench_fields)),
+        ("schedule of k by batch size", known(knobs.schedule)),
+        ("enable_adaptive_verification", known(knobs.adaptive_verification)),
+        ("dynamic_spec_config", known(knobs.dynamic_spec_config)),
+        ("synthetic acceptance", known(knobs.synthetic)),
+        ("rejection_sampler_config", known(knobs.verify_rules)),
+    ]
+    pairs += list(release.switches.items())
+    parts = [facts(pairs)]
+    if (former := _former_final(catalog, release)) and (moved := _moved(catalog, former, release)):
+        parts.append(f"environment variables, against {former.name}:\n{moved}")
+    if release.notes:
+        parts.append("\n".join(f"- {note}" for note in release.notes))
+    parts.append("\n".join(f"source: {source}" for source in release.sources))
+    return "\n\n".join(parts)
+
+
+def _former_final(catalog: Catalog, release: Release) -> Release | None:
+    """Return the newest final release of the same platform that is lower in number."""
+    finals = [
+        other
+        for other in catalog.releases.values()
+        if other.platform == release.platform
+        and (version := _version(other.name))
+        and not version.is_prerelease
+        and (own := _version(release.name))
+        and version < own
+    ]
+    return max(finals, key=lambda other: Version(other.name), default=None)
+
+
+def _version(name: str) -> Version | None:
+    try:
+        return Version(name)
+    except InvalidVersion:
+        return None
+
+
+def _moved(catalog: Catalog, old: Release, new: Release) -> str:
+    if old.variables is None or new.variables is None:
+        return ""
+    # as if every variable of either were set: one that only one release reads then shows
+    everything = dict.fromkeys(old.variables.keys() ^ new.variables.keys(), "set")
+    rows = [
+        (
+            d.name,
+            "not read" if d.old is None else "read" if d.old == "set" else f"default {d.old}",
+            "not read" if d.new is None else "read" if d.new == "set" else f"default {d.new}",
+            d.replaced_by or "-",
+        )
+        for d in differences(catalog, old, new, everything)
+    ]
+    return table(rows, ("variable", old.name, new.name, "now set by")) if rows else ""

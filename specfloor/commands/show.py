@@ -1,0 +1,53 @@
+"""How commands print tables, unknowns and JSON."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import click
+import msgspec
+from tabulate import tabulate
+
+Format = Literal["text", "json"]
+
+UNKNOWN = "unknown"
+"""What is printed for None: never nothing, which reads as "no"."""
+
+format_option = click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="text for people, json for programs",
+)
+
+
+def table(
+    rows: Iterable[Sequence[str]], headers: Sequence[str], widths: Sequence[int | None] = ()
+) -> str:
+    """Return a table of text; ``widths`` wrap columns, None leaves one as it is."""
+    return tabulate(
+        list(rows),
+        headers,
+        tablefmt="simple",
+        disable_numparse=True,
+        maxcolwidths=list(widths) or None,
+    )
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return names and values, one a line."""
+    return tabulate(list(pairs), tablefmt="plain", disable_numparse=True)
+
+
+def known(value: object) -> str:
+    """Return a value as text, None as unknown, a truth as yes or no."""
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def as_json(value: object) -> str:
+    """Return a record or plain value as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=1).decode()
