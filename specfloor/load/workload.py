@@ -1,0 +1,86 @@
+"""Prompts: a JSON Lines file, its fingerprint, and the seeded order they are sent in."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from specfloor.errors import UsageError
+
+
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One turn of a chat."""
+
+    role: str
+    content: str
+
+
+class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One prompt of a workload; ``id`` is unique in its workload."""
+
+    id: str
+    domain: str
+    messages: tuple[Message, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("id", "domain", "messages"):
+            if not getattr(self, name):
+                raise ValueError(f"{name} is empty")
+
+
+def load_workload(path: Path) -> tuple[Prompt, ...]:
+    """Read a workload: one object a line, ``{"id", "domain", "messages": [{"role", "content"}]}``.
+
+    Blank lines are skipped.
+
+    Raises:
+        UsageError: the file cannot be read, a line is no such object, an id comes twice, or there
+            is no prompt.
+    """
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise UsageError(
+            f"workload {path} cannot be read ({error.strerror}); give a JSON Lines file"
+        ) from None
+    prompts: dict[str, Prompt] = {}
+    decoder = msgspec.json.Decoder(Prompt)
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            prompt = decoder.decode(line)
+        except msgspec.MsgspecError as error:
+            raise UsageError(f"workload {path}, line {number}: {error}; mend that line") from None
+        if prompt.id in prompts:
+            raise UsageError(
+                f"workload {path}, line {number}: the id {prompt.id!r} comes twice; ids are unique"
+            )
+        prompts[prompt.id] = prompt
+    if not prompts:
+        raise UsageError(f"workload {path} holds no prompt; give one JSON object a line")
+    return tuple(prompts.values())
+
+
+def fingerprint(prompts: Iterable[Prompt]) -> str:
+    """Return the SHA-256 of a set of prompts, in hex.
+
+    It covers ids, domains and messages and does not depend on their order: the set is what is
+    measured, and the order it is sent in is seeded per run.
+    """
+    ordered = sorted(prompts, key=lambda prompt: prompt.id)
+    return hashlib.sha256(msgspec.json.encode(ordered)).hexdigest()
+
+
+def shuffled(prompts: Iterable[Prompt], seed: int) -> tuple[Prompt, ...]:
+    """Return the prompts in the order of ``seed``, mixed across domains.
+
+    The order is that of a hash of seed and id. So it is the same on every Python and numpy, does
+    not depend on the order of the file, and leaving prompts out does not reorder the rest.
+    """
+
+    def place(prompt: Prompt) -> bytes:
+        return hashlib.sha256(f"{seed}\0{prompt.id}".encode()).digest()
+
+    return tuple(sorted(prompts, key=place))

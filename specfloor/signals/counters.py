@@ -1,0 +1,307 @@
+"""Rung C: differences of the engine's ``/metrics`` counters.
+
+Names are those of vLLM's speculative decoding counters since V1, with or without ``_total``, with
+``vllm:`` or, behind gateways that rename, ``vllm_``. ``_created`` series are times, not counters:
+they only tell that a counter was made anew.
+"""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+from prometheus_client.parser import text_string_to_metric_families
+
+from specfloor.signals.counts import DraftCounts, pooled
+
+_COUNTER = re.compile(
+    r"vllm[:_]spec_decode_num_(drafts|draft_tokens|accepted_tokens|accepted_tokens_per_pos)(?:_total)?"
+)
+_CREATED = re.compile(r"vllm[:_]spec_decode_num_drafts_created")
+_WANTED_LINE = re.compile(
+    r"^(?:vllm[:_]spec_decode_num_|process_start_time_seconds[ {]).*$", re.MULTILINE
+)
+_SAMPLE_LINE = re.compile(
+    r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{.*\})?[ \t]+(?:[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|NaN|[-+]?Inf)"
+    r"(?:[ \t]+-?[0-9.]+)?[ \t]*\r?$",
+    re.MULTILINE,
+)
+_TOTALS = ("drafts", "draft_tokens", "accepted_tokens")
+
+
+class Problem(StrEnum):
+    """Why a scrape, or a pair of them, gives no counts."""
+
+    NO_ANSWER = "no_answer"
+    EMPTY = "empty"
+    NOT_METRICS = "not_metrics"
+    FOREIGN = "foreign"
+    """Metrics of another server software."""
+    NO_SPECULATION = "no_speculation"
+    """Metrics without the speculation series: the server has no speculative configuration."""
+    INCOMPLETE = "incomplete"
+    """An engine lacks one of drafts, draft tokens and accepted tokens."""
+    RESET = "counter_reset"
+    """A counter fell, or the process is another one: the server restarted in between."""
+    GONE = "gone"
+    """An engine is in one scrape only."""
+
+
+class EngineCounters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The counters of one engine since it started; ``positions`` holds the positions there are.
+
+    ``created`` is the Unix time at which its counters were made, where the text says it.
+    """
+
+    model: str | None
+    labels: tuple[tuple[str, str], ...]
+    steps: int
+    drafted: int
+    accepted: int
+    positions: dict[int, int]
+    created: float | None = None
+
+
+class Scrape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one ``/metrics`` text says about speculation.
+
+    ``process_started`` is a Unix time, None when the text has no such series or several.
+    ``software`` names the server of a ``FOREIGN`` text.
+    """
+
+    engines: tuple[EngineCounters, ...] = ()
+    process_started: float | None = None
+    problem: Problem | None = None
+    sentence: str = ""
+    software: str | None = None
+
+
+class EngineDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one engine drafted and accepted between two scrapes.
+
+    ``engine`` is the value of its ``engine`` label, or the labels that tell it from the others;
+    ``"0"`` for a lone engine without such a label. A position without a series is None, which is
+    not 0.
+    """
+
+    model: str | None
+    engine: str
+    labels: tuple[tuple[str, str], ...]
+    steps: int
+    drafted: int
+    accepted: int
+    per_position: tuple[int | None, ...]
+
+    @property
+    def counts(self) -> DraftCounts:
+        """The counts; without positions when one of them is not known."""
+        known = tuple(p for p in self.per_position if p is not None)
+        positions = known if len(known) == len(self.per_position) else ()
+        return DraftCounts(self.steps, self.drafted, self.accepted, positions)
+
+
+class Difference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """After minus before; with a ``problem``, ``engines`` are those it does not touch."""
+
+    engines: tuple[EngineDifference, ...] = ()
+    problem: Problem | None = None
+    sentence: str = ""
+
+    def of_model(self, model: str | None) -> tuple[EngineDifference, ...]:
+        """Return the engines of one model.
+
+        An endpoint with a single model gives it whatever ``model`` says, since gateways rename;
+        one with several gives those named so, and none when the name is not among them.
+        """
+        if len({engine.model for engine in self.engines}) <= 1:
+            return self.engines
+        return tuple(engine for engine in self.engines if engine.model == model)
+
+    def by_engine(self, model: str | None = None) -> dict[str, DraftCounts]:
+        """Return the counts of one model per engine label."""
+        return {engine.engine: engine.counts for engine in self.of_model(model)}
+
+
+def read_counters(text: str) -> Scrape:
+    """Read the speculation counters of a ``/metrics`` text.
+
+    Only the lines that matter are parsed: a scrape has hundreds of others, and one is taken around
+    every request at concurrency 1.
+    """
+    wanted = "\n".join(_WANTED_LINE.findall(text)) + "\n"
+    try:
+        samples = [
+            sample
+            for family in text_string_to_metric_families(wanted)
+            for sample in family.samples
+            if math.isfinite(sample.value)
+        ]
+    except ValueError as error:
+        return Scrape(
+            problem=Problem.NOT_METRICS, sentence=f"a line of the metrics is broken: {error}"
+        )
+    started = [s.value for s in samples if s.name == "process_start_time_seconds"]
+    values: dict[tuple[tuple[str, str], ...], dict[str, int]] = defaultdict(dict)
+    positions: dict[tuple[tuple[str, str], ...], dict[int, int]] = defaultdict(dict)
+    created: dict[tuple[tuple[str, str], ...], float] = {}
+    for sample in samples:
+        labels = dict(sample.labels)
+        position = labels.pop("position", None)
+        key = tuple(sorted(labels.items()))
+        if _CREATED.fullmatch(sample.name):
+            created[key] = sample.value
+        if not (match := _COUNTER.fullmatch(sample.name)):
+            continue
+        if match[1] != "accepted_tokens_per_pos":
+            values[key][match[1]] = round(sample.value)
+        elif position is not None and position.isdecimal():
+            positions[key][int(position)] = round(sample.value)
+    if not values:
+        return _without_speculation(text)
+    engines = []
+    for key, counters in values.items():
+        if missing := [name for name in _TOTALS if name not in counters]:
+            return Scrape(
+                problem=Problem.INCOMPLETE,
+                sentence=f"the metrics of {_spell(key)} have no spec_decode_num_{missing[0]}",
+            )
+        steps, drafted, accepted = (counters[name] for name in _TOTALS)
+        model = dict(key).get("model_name")
+        rest = tuple(pair for pair in key if pair[0] != "model_name")
+        engines.append(
+            EngineCounters(model, rest, steps, drafted, accepted, positions[key], created.get(key))
+        )
+    return Scrape(tuple(engines), process_started=started[0] if len(started) == 1 else None)
+
+
+def since_start(scrape: Scrape) -> Difference:
+    """Return the counts of a single scrape, from the start of each engine."""
+    if scrape.problem:
+        return Difference(problem=scrape.problem, sentence=scrape.sentence)
+    nothing = {
+        (e.model, e.labels): EngineCounters(
+            e.model, e.labels, 0, 0, 0, dict.fromkeys(e.positions, 0)
+        )
+        for e in scrape.engines
+    }
+    return _subtract(nothing, scrape.engines)
+
+
+def difference(before: Scrape, after: Scrape) -> Difference:
+    """Return after minus before, per engine.
+
+    Without usable counters on both sides the result has a problem; a negative difference is never
+    given.
+    """
+    for scrape, when in ((before, "before"), (after, "after")):
+        if scrape.problem:
+            sentence = f"{scrape.sentence} ({when} the requests)"
+            return Difference(problem=scrape.problem, sentence=sentence)
+    restarted = (
+        before.process_started is not None
+        and after.process_started is not None
+        and before.process_started != after.process_started
+    )
+    if restarted:
+        return Difference(
+            problem=Problem.RESET, sentence="the server restarted between the scrapes"
+        )
+    return _subtract({(e.model, e.labels): e for e in before.engines}, after.engines)
+
+
+def total(by_engine: Mapping[str, DraftCounts]) -> DraftCounts | None:
+    """Return the sum over engines; None, not zero, when there is no engine."""
+    return pooled(by_engine.values()) if by_engine else None
+
+
+def _subtract(
+    before: dict[tuple[str | None, tuple[tuple[str, str], ...]], EngineCounters],
+    after: tuple[EngineCounters, ...],
+) -> Difference:
+    names = _engine_names(after)
+    found: list[EngineDifference] = []
+    problem: Problem | None = None
+    sentence = ""
+    for late in after:
+        early = before.get((late.model, late.labels))
+        if early is None:
+            problem, sentence = Problem.GONE, f"{_spell(late.labels)} is in the last scrape only"
+            continue
+        steps, drafted, accepted = (
+            late.steps - early.steps,
+            late.drafted - early.drafted,
+            late.accepted - early.accepted,
+        )
+        positions = {
+            position: value - early.positions[position]
+            for position, value in late.positions.items()
+            if position in early.positions
+        }
+        made_anew = None not in (early.created, late.created) and early.created != late.created
+        if made_anew or min(steps, drafted, accepted, *positions.values()) < 0:
+            problem = Problem.RESET
+            sentence = f"the counters of {_spell(late.labels)} started anew between the scrapes"
+            continue
+        # Positions that have no series at all still show in the drafts: k is drafted over steps.
+        k = max(max(late.positions, default=-1) + 1, math.ceil(late.drafted / (late.steps or 1)))
+        found.append(
+            EngineDifference(
+                model=late.model,
+                engine=names[late.model, late.labels],
+                labels=late.labels,
+                steps=steps,
+                drafted=drafted,
+                accepted=accepted,
+                per_position=tuple(positions.get(position) for position in range(k)),
+            )
+        )
+    if lost := before.keys() - {(e.model, e.labels) for e in after}:
+        problem, sentence = Problem.GONE, f"{_spell(min(lost)[1])} is in the first scrape only"
+    return Difference(tuple(found), problem, sentence)
+
+
+def _engine_names(
+    engines: tuple[EngineCounters, ...],
+) -> dict[tuple[str | None, tuple[tuple[str, str], ...]], str]:
+    """Name each engine by the labels in which the engines of its model differ."""
+    names = {}
+    for engine in engines:
+        peers = [dict(e.labels) for e in engines if e.model == engine.model]
+        own = dict(engine.labels)
+        varying = [name for name in own if len({peer.get(name) for peer in peers}) > 1]
+        if varying in ([], ["engine"]):
+            name = own.get("engine", "0")
+        else:
+            name = ",".join(f"{label}={own[label]}" for label in varying)
+        names[engine.model, engine.labels] = name
+    return names
+
+
+def _without_speculation(text: str) -> Scrape:
+    if not text.strip():
+        return Scrape(problem=Problem.EMPTY, sentence="the metrics are empty")
+    names = _SAMPLE_LINE.findall(text)
+    if not names:
+        return Scrape(
+            problem=Problem.NOT_METRICS, sentence="the answer of the endpoint is no metrics text"
+        )
+    prefixes = {name.partition(":")[0] for name in names if ":" in name}
+    ours = "vllm" in prefixes or any(name.startswith("vllm_") for name in names)
+    if prefixes and not ours:
+        software = min(prefixes)
+        return Scrape(
+            problem=Problem.FOREIGN,
+            sentence=f"these are the metrics of {software}, not of vLLM",
+            software=software,
+        )
+    return Scrape(
+        problem=Problem.NO_SPECULATION,
+        sentence="the metrics have no speculation series: speculation is off",
+    )
+
+
+def _spell(labels: tuple[tuple[str, str], ...]) -> str:
+    spelled = ", ".join(f"{name}={value}" for name, value in labels)
+    return f"the engine with {spelled}" if spelled else "the only engine"

@@ -1,0 +1,1 @@
+"""From verdicts to findings a person can act on."""
