@@ -1,0 +1,1 @@
+"""Engines: building their environments, starting and stopping their servers, reading their logs."""

@@ -1,0 +1,173 @@
+"""Engines on this host: the interpreter of a release, its checkpoint, its command, its server."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+from specfloor.catalog import Catalog
+from specfloor.catalog.model import Checkpoint, Family, Release
+from specfloor.cells import Arm
+from specfloor.engines import checkpoints, environment
+from specfloor.engines.command import Command, method_of, server_command
+from specfloor.engines.indexes import load_indexes
+from specfloor.engines.logs import parse_speculative_config, resolved_speculative_config
+from specfloor.engines.probe import server_version, speculation_series
+from specfloor.engines.server import Server, StartFailure
+from specfloor.errors import UsageError
+from specfloor.host.npu import find_ascend_python
+from specfloor.load.client import Endpoint
+from specfloor.measure import Fault, Running, Say
+from specfloor.runs.records import LaunchKey, LaunchRecord
+from specfloor.triage.findings import Finding
+
+_TARGET = "target"
+"""In a method's ``draft``: the target itself drafts."""
+
+
+def default_cache() -> Path:
+    """Return the folder where environments and checkpoints are kept between runs."""
+    return platformdirs.user_cache_path("specfloor")
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """What a launch stands on."""
+
+    python: Path
+    model: str
+    draft: str | None
+
+
+class LocalEngines:
+    """Starts engines of this host, one at a time.
+
+    Args:
+        catalog: the releases and families that launches name.
+        models: the folder of embedded models.
+        cache: where environments and converted checkpoints are kept.
+        start_timeout_s: seconds a server may take to become healthy.
+        engine_python: the interpreter that has the releases' vLLM; built or found when None.
+        say: takes one line of progress.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        *,
+        models: Path,
+        cache: Path | None,
+        start_timeout_s: float,
+        engine_python: Path | None,
+        say: Say,
+        tick: Callable[[float, str], None],
+    ) -> None:
+        self._catalog = catalog
+        self._models = models
+        self._cache = cache or default_cache()
+        self._start_timeout_s = start_timeout_s
+        self._engine_python = engine_python
+        self._say = say
+        self._tick = tick
+        self._ready: dict[tuple[str, str, Arm], Ready] = {}
+
+    def prepare(self, key: LaunchKey) -> None:
+        """Build the environment and fetch or derive the checkpoints of a launch, once.
+
+        Raises:
+            Fault: START_FAIL when either cannot be made; the other cells of a run go on.
+        """
+        self._prepared(key)
+
+    def _prepared(self, key: LaunchKey) -> Ready:
+        place = key.release, key.family, key.arm
+        if place not in self._ready:
+            release = self._catalog.release(key.release)
+            family = self._catalog.family(key.family)
+            try:
+                self._ready[place] = self._make_ready(release, family, key.arm)
+            except (environment.EngineBuildError, UsageError) as error:
+                raise Fault(Finding.START_FAIL, str(error)) from None
+        return self._ready[place]
+
+    def _make_ready(self, release: Release, family: Family, arm: Arm) -> Ready:
+        method = method_of(family, arm) if arm.speculates else None
+        python = self._interpreter(release, method.requires if method else ())
+        model = self._checkpoint(family.checkpoint, python)
+        draft = None
+        if method and method.draft:
+            draft = model if method.draft == _TARGET else method.draft
+        return Ready(python, model, draft)
+
+    def _interpreter(self, release: Release, extra: tuple[str, ...]) -> Path:
+        if release.kind == "host":
+            return find_ascend_python(self._engine_python)
+        if self._engine_python:
+            return self._engine_python
+        return environment.build(release, extra, self._cache, load_indexes(), self._say)
+
+    def _checkpoint(self, checkpoint: Checkpoint, python: Path) -> str:
+        return checkpoints.prepare(
+            checkpoint, python=python, models=self._models, cache=self._cache, progress=self._say
+        )
+
+    @contextmanager
+    def start(self, key: LaunchKey, log: Path) -> Iterator[Running]:
+        """Start the server of a launch; raises Fault when it does not become healthy."""
+        ready = self._prepared(key)
+        release, family = self._catalog.release(key.release), self._catalog.family(key.family)
+
+        def command_on(port: int) -> Command:
+            return server_command(
+                ready.python,
+                release=release,
+                family=family,
+                arm=key.arm,
+                model=ready.model,
+                draft=ready.draft,
+                port=port,
+            )
+
+        try:
+            server = Server.start(
+                command_on, log=log, deadline_s=self._start_timeout_s, progress=self._tick
+            )
+        except StartFailure as failed:
+            raise Fault(
+                failed.failure.finding, failed.failure.message, failed.failure.cause
+            ) from None
+        with server:
+            yield _LocalServer(server, family.name)
+
+
+class _LocalServer:
+    def __init__(self, server: Server, model: str) -> None:
+        self._server = server
+        self._model = model
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint(self._server.url, self._model)
+
+    def describe(self, key: LaunchKey, log: str, started_s: float) -> LaunchRecord:
+        command = self._server.command
+        config = resolved_speculative_config(self._server.log_lines())
+        resolved = parse_speculative_config(config) if config else None
+        return LaunchRecord(
+            key=key,
+            argv=command.argv,
+            env=command.env,
+            log=log,
+            started_s=round(started_s, 3),
+            startup_s=round(self._server.startup_s, 3),
+            version=server_version(self._server.url),
+            speculative_config=config,
+            resolved_method=resolved.method if resolved else None,
+            resolved_k=resolved.num_spec_tokens if resolved else None,
+            speculation_series=speculation_series(self._server.url),
+        )
+
+    def diagnose(self, patience_s: float) -> Fault | None:
+        failure = self._server.diagnose(patience_s)
+        return Fault(failure.finding, failure.message, failure.cause) if failure else None
