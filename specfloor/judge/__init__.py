@@ -1,0 +1,1 @@
+"""Verdicts: pure functions of records and floors; the same records give the same verdict."""

@@ -1,0 +1,47 @@
+"""All judgements of a run, each made once, when it is first asked for."""
+
+import functools
+
+from specfloor.catalog import Catalog
+from specfloor.cells import Cell
+from specfloor.judge.cell import (
+    AcceptanceJudgement,
+    Rule,
+    SpeedJudgement,
+    judge_cell_acceptance,
+    judge_cell_speed,
+)
+from specfloor.judge.configuration import ConfigurationJudgement, judge_configuration
+from specfloor.judge.evidence import RecordIndex
+from specfloor.judge.floors import Floors, Quantity
+
+
+class JudgementBook:
+    """Judges cells from an index of records, live or read back; the same records, the same words.
+
+    A judgement is kept: ask for it only once the records it rests on are in the index.
+    """
+
+    def __init__(self, index: RecordIndex, catalog: Catalog, floors: Floors, rule: Rule) -> None:
+        self._index = index
+        self._catalog = catalog
+        self._floors = floors
+        self._rule = rule
+        self.acceptance = functools.cache(self._acceptance)
+        self.speed = functools.cache(self._speed)
+        self.configuration = functools.cache(self._configuration)
+
+    def _acceptance(self, cell: Cell) -> AcceptanceJudgement:
+        family = self._catalog.family(cell.family)
+        entry = self._floors.of_acceptance(cell, family)
+        return judge_cell_acceptance(self._index.evidence(cell), family, entry, self._rule)
+
+    def _speed(self, cell: Cell) -> SpeedJudgement:
+        family = self._catalog.family(cell.family)
+        entry = self._floors.of(cell, Quantity.SPEEDUP, family)
+        return judge_cell_speed(
+            self._index.evidence(cell), entry, self.acceptance(cell), self._rule
+        )
+
+    def _configuration(self, cell: Cell) -> ConfigurationJudgement:
+        return judge_configuration(self._index.evidence(cell))

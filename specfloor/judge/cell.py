@@ -1,0 +1,404 @@
+"""The judgement of one cell: its evidence against its floors."""
+
+import statistics
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from specfloor.catalog.model import Family
+from specfloor.cells import Cell
+from specfloor.engines.command import method_of
+from specfloor.judge import acceptance
+from specfloor.judge.acceptance import judge_acceptance
+from specfloor.judge.estimate import summarize_acceptance
+from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence
+from specfloor.judge.floors import Floor, Quantity, ReportOnly
+from specfloor.judge.looping import loops
+from specfloor.judge.outputs import OutputAgreement, compare_outputs
+from specfloor.judge.speed import LaunchTimes, judge_speed, summarize_speed
+from specfloor.judge.verdict import (
+    AcceptanceSummary,
+    AcceptanceVerdict,
+    SpeedSummary,
+    SpeedVerdict,
+    Verdict,
+)
+from specfloor.runs.records import FindingRecord, Purpose, RequestRecord
+from specfloor.signals.choose import BlockSignals, choose
+from specfloor.signals.counts import Rung
+from specfloor.triage.findings import Finding
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How floors are judged: error rates, the margin, and what the prompts are."""
+
+    alpha: float = 0.05
+    beta: float = 0.05
+    margin: float = 0.05
+    sampled: bool = False
+
+
+class AcceptanceJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is said of a cell's acceptance.
+
+    ``verdict`` is None when the cell is reported without a floor, for the reason ``report_only``.
+    ``failed`` of ``sent`` requests got no full answer. ``outputs`` compares the texts of both arms.
+    ``reconciliation`` says how the rungs that were there together agree.
+    """
+
+    cell: Cell
+    verdict: Verdict | None
+    findings: tuple[Finding, ...]
+    reason: str
+    floor: Floor | None
+    report_only: str | None
+    sent: int = 0
+    failed: int = 0
+    rung: Rung | None = None
+    reconciliation: str = ""
+    outputs: OutputAgreement | None = None
+    detail: AcceptanceVerdict | None = None
+    summary: AcceptanceSummary | None = None
+    logs: tuple[str, ...] = ()
+
+
+class SpeedJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is said of a cell's speedup; fields as in :class:`AcceptanceJudgement`.
+
+    ``off_s`` and ``on_s`` are the median time per output token of each arm over its requests, in
+    seconds.
+    """
+
+    cell: Cell
+    verdict: Verdict | None
+    findings: tuple[Finding, ...]
+    reason: str
+    floor: Floor | None
+    report_only: str | None
+    off_s: float | None = None
+    on_s: float | None = None
+    detail: SpeedVerdict | None = None
+    summary: SpeedSummary | None = None
+    logs: tuple[str, ...] = ()
+
+
+def judge_cell_acceptance(
+    evidence: CellEvidence, family: Family, entry: Floor | ReportOnly | None, rule: Rule
+) -> AcceptanceJudgement:
+    """Judge the acceptance of one cell.
+
+    Args:
+        evidence: the cell's records.
+        family: the cell's family.
+        entry: the floor or the reason for none.
+        rule: how to judge.
+    """
+    cell = evidence.cell
+    on = evidence.on[0] if evidence.on else None
+    floor, report_only = _floor_or_reason(entry)
+    blank = AcceptanceJudgement(
+        cell=cell,
+        verdict=Verdict.NO_DATA,
+        findings=(Finding.NO_DATA,),
+        reason="this cell was not measured",
+        floor=floor,
+        report_only=report_only,
+        logs=_logs(evidence),
+    )
+    if on is None:
+        return blank
+    fault = on.broken_off(Purpose.NATURAL)
+    if on.natural is None:
+        return _faulted(blank, fault, _off_fault(evidence)) if fault else blank
+    method = method_of(family, cell.arm)
+    signals = choose(on.natural.requests, on.natural.counters, k=cell.k, drafts_k=method.drafts_k)
+    off = evidence.off[0].natural if evidence.off else None
+    measured = msgspec.structs.replace(
+        blank,
+        sent=len(on.natural.requests),
+        failed=sum(not request.ok for request in on.natural.requests),
+        rung=signals.rung,
+        reconciliation=signals.reconciliation.sentence,
+        outputs=compare_outputs(on.natural.requests, off.requests if off else ()),
+    )
+    judged = _judge(
+        measured, signals, on.natural, floor, rule, draft_is_target=method.draft == "target"
+    )
+    if fault:
+        return _faulted(judged, fault, _off_fault(evidence))
+    return _with_health(judged)
+
+
+def judge_cell_speed(
+    evidence: CellEvidence,
+    entry: Floor | ReportOnly | None,
+    acceptance: AcceptanceJudgement,
+    rule: Rule,
+) -> SpeedJudgement:
+    """Judge the speedup of one cell; ``acceptance`` is what was said of its acceptance."""
+    replace = msgspec.structs.replace
+    floor, report_only = _floor_or_reason(entry)
+    times = [_launch_times(arm) for arm in (*evidence.off, *evidence.on)]
+    launches = [launch for launch in times if launch is not None]
+    judged = SpeedJudgement(
+        cell=evidence.cell,
+        verdict=Verdict.NO_DATA,
+        findings=(Finding.NO_DATA,),
+        reason="no pair of launches, one off and one on, was measured for speed",
+        floor=floor,
+        report_only=report_only,
+        off_s=_median(launches, speculates=False),
+        on_s=_median(launches, speculates=True),
+        logs=_logs(evidence),
+    )
+    if fault := _broken_off(evidence.on):
+        return replace(
+            judged,
+            verdict=Verdict.FAIL,
+            findings=(fault.finding,),
+            reason=_sentence(fault, _off_fault(evidence)),
+        )
+    if fault := _broken_off(evidence.off):
+        reason = f"the off arm cannot be compared with: {fault.sentence}"
+        return replace(judged, findings=(Finding.BASELINE_INVALID,), reason=reason)
+    length = acceptance.summary.length_pooled.value if acceptance.summary else None
+    if floor is not None:
+        verdict = judge_speed(
+            launches,
+            floor.value,
+            length=length,
+            acceptance=acceptance.verdict,
+            alpha=rule.alpha,
+            beta=rule.beta,
+        )
+        return replace(
+            judged,
+            verdict=verdict.verdict,
+            findings=verdict.findings,
+            reason=verdict.reason,
+            detail=verdict,
+            summary=verdict.summary,
+        )
+    summary = summarize_speed(launches, length=length, alpha=rule.alpha)
+    if summary is None:
+        return judged
+    reason = f"measured {summary.speedup:.2f} × over {summary.launches} pair(s) of launches"
+    return replace(
+        judged,
+        verdict=None,
+        findings=(Finding.EXPECTED,),
+        reason=f"{reason}; no floor: {report_only}",
+        summary=summary,
+    )
+
+
+def acceptance_floor(
+    floor: Floor, cell: Cell, rule: Rule, population: int | None
+) -> acceptance.Floor:
+    """Return a floor with the rule it is judged by; UsageError when they do not go together.
+
+    ``population`` is the number of prompts of a fixed set, None for a sample.
+    """
+    length = floor.quantity is Quantity.ACCEPTANCE_LENGTH
+    return acceptance.Floor(
+        value=floor.value,
+        unit="length" if length else "rate",
+        k=cell.k if length else None,
+        population=population,
+        alpha=rule.alpha,
+        beta=rule.beta,
+        margin=rule.margin,
+    )
+
+
+def time_per_token(request: RequestRecord) -> float | None:
+    """Return the seconds per output token after the first chunk; None when it cannot be told."""
+    if not request.ok or len(request.chunk_tokens) < 2:
+        return None
+    tokens = sum(request.chunk_tokens[1:])
+    return (request.chunk_s[-1] - request.chunk_s[0]) / tokens if tokens else None
+
+
+def times_per_token(block: Block | None) -> dict[str, float]:
+    """Return the time per output token of each prompt of a block that was sent for speed."""
+    requests = block.requests if block else ()
+    times = {request.prompt_id: time_per_token(request) for request in requests}
+    return {prompt: seconds for prompt, seconds in times.items() if seconds}
+
+
+def _launch_times(arm: ArmEvidence) -> LaunchTimes | None:
+    per_token = times_per_token(arm.forced)
+    if arm.forced is None or not per_token:
+        return None
+    per_step = {
+        request.prompt_id: (request.chunk_s[-1] - request.chunk_s[0]) / (len(request.chunk_s) - 1)
+        for request in arm.forced.requests
+        if request.prompt_id in per_token
+    }
+    return LaunchTimes(arm.key.arm.speculates, arm.key.repeat, per_token, per_step)
+
+
+def _median(launches: Sequence[LaunchTimes], *, speculates: bool) -> float | None:
+    times = [
+        seconds
+        for launch in launches
+        if launch.speculates is speculates
+        for seconds in launch.seconds_per_token.values()
+    ]
+    return statistics.median(times) if times else None
+
+
+def _judge(
+    measured: AcceptanceJudgement,
+    signals: BlockSignals,
+    block: Block,
+    floor: Floor | None,
+    rule: Rule,
+    *,
+    draft_is_target: bool,
+) -> AcceptanceJudgement:
+    replace = msgspec.structs.replace
+    if not signals.requests:
+        return _without_requests(measured, signals, block)
+    population = None if rule.sampled else block.sent.prompts
+    if floor is None:
+        complete = len(signals.requests) == population
+        summary = summarize_acceptance(
+            signals.requests, alpha=rule.alpha, beta=rule.beta, stopped_early=not complete
+        )
+        if summary is None:
+            return replace(measured, reason=_NO_DRAFTS)
+        pooled = summary.rate_pooled
+        return replace(
+            measured,
+            verdict=None,
+            findings=(Finding.EXPECTED,),
+            reason=f"measured {pooled.value:.3f} (pooled) on {summary.requests} requests; "
+            f"no floor: {measured.report_only}",
+            summary=summary,
+        )
+    verdict = judge_acceptance(
+        signals.requests,
+        acceptance_floor(floor, measured.cell, rule, population),
+        draft_is_target=draft_is_target,
+        rung=signals.rung,
+        looping=sum(
+            loops(request.text) or loops(request.reasoning)
+            for request in block.requests
+            if request.ok
+        ),
+    )
+    return replace(
+        measured,
+        verdict=verdict.verdict,
+        findings=verdict.findings,
+        reason=verdict.reason,
+        detail=verdict,
+        summary=verdict.summary,
+    )
+
+
+_NO_DRAFTS = "no request drafted a token, so there is no acceptance to judge"
+
+
+def _without_requests(
+    measured: AcceptanceJudgement, signals: BlockSignals, block: Block
+) -> AcceptanceJudgement:
+    """Judge a block of which at most the total is known."""
+    replace = msgspec.structs.replace
+    why = "; ".join(signals.gaps)
+    if signals.total is None or not signals.total.drafted:
+        reason = why or _NO_DRAFTS
+        if measured.sent and measured.failed == measured.sent:
+            reason = (
+                f"all {measured.sent} requests failed, the first with: {block.requests[0].error}"
+            )
+        return replace(measured, reason=reason)
+    rate = signals.total.rate
+    return replace(
+        measured,
+        verdict=Verdict.INCONCLUSIVE,
+        findings=(Finding.INCONCLUSIVE,),
+        reason=f"only the total of the block is known, {rate:.3f} of {signals.total.drafted} "
+        "drafted tokens, and without counts of each request it has no interval; run at "
+        f"concurrency 1, where the counters give each request's ({why})",
+    )
+
+
+def _faulted(
+    judged: AcceptanceJudgement, fault: FindingRecord, off_fault: FindingRecord | None
+) -> AcceptanceJudgement:
+    """Return the judgement of a cell whose engine failed; what was measured stays in it."""
+    so_far = f". Until then: {judged.reason}" if judged.sent else ""
+    return msgspec.structs.replace(
+        judged,
+        verdict=Verdict.FAIL,
+        findings=(fault.finding, *((Finding.BASELINE_INVALID,) if off_fault else ())),
+        reason=f"{_sentence(fault, off_fault)}{so_far}",
+    )
+
+
+def _sentence(fault: FindingRecord, off_fault: FindingRecord | None) -> str:
+    if off_fault is None:
+        return fault.sentence
+    so = (
+        " too, so speculation is not the cause"
+        if off_fault.finding is fault.finding
+        else f": {off_fault.sentence}"
+    )
+    return f"{fault.sentence}. With speculation off a launch ended with {off_fault.finding}{so}"
+
+
+SAME_TEXTS = 0.5
+"""Share of the prompts with the same text on both arms below which the texts do not look as always.
+Near ties part some greedy texts even without speculation; a target that answers something else
+parts nearly all."""
+
+_COLLAPSED = {Finding.ACCEPT_ZERO, Finding.ACCEPT_REGRESSION}
+
+
+def _with_health(judged: AcceptanceJudgement) -> AcceptanceJudgement:
+    """Add to a collapse what looked healthy meanwhile: it is what sends people to the hardware."""
+    if not _COLLAPSED & set(judged.findings):
+        return judged
+    seen = [f"the server answered {judged.sent - judged.failed} of {judged.sent} requests"]
+    if judged.outputs:
+        seen.append(f"{judged.outputs} prompts got the text of the off arm")
+    collapsed = (
+        "acceptance collapsed" if Finding.ACCEPT_ZERO in judged.findings else "acceptance fell"
+    )
+    said = f"{judged.reason}. While {collapsed}, "
+    if judged.failed or (judged.outputs and judged.outputs.share < SAME_TEXTS):
+        said += " and ".join(seen)
+    else:
+        said += (
+            f"everything else looked as always: {' and '.join(seen)}; so look at the draft before "
+            "the hardware"
+        )
+    return msgspec.structs.replace(judged, reason=said)
+
+
+def _broken_off(arms: Iterable[ArmEvidence]) -> FindingRecord | None:
+    """Return the first fault that kept a block for speed from its end."""
+    return next((fault for arm in arms if (fault := arm.broken_off(Purpose.FORCED))), None)
+
+
+def _off_fault(evidence: CellEvidence) -> FindingRecord | None:
+    return next((arm.fault for arm in evidence.off if arm.fault), None)
+
+
+def _logs(evidence: CellEvidence) -> tuple[str, ...]:
+    arms: Sequence[ArmEvidence] = (*evidence.on, *evidence.off)
+    return tuple(
+        dict.fromkeys(
+            log
+            for arm in arms
+            if (log := arm.launch.log if arm.launch else arm.fault and arm.fault.evidence)
+        )
+    )
+
+
+def _floor_or_reason(entry: Floor | ReportOnly | None) -> tuple[Floor | None, str | None]:
+    if isinstance(entry, Floor):
+        return entry, None
+    return None, entry.reason if entry else "none was set (--floors=new-ok)"

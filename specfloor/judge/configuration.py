@@ -1,0 +1,149 @@
+"""Whether the speculative configuration that was asked for is the one in effect."""
+
+import msgspec
+
+from specfloor.cells import Cell, slug
+from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence
+from specfloor.judge.verdict import Verdict
+from specfloor.signals import counters
+from specfloor.signals.counts import DraftCounts, pooled
+from specfloor.triage.findings import Finding
+
+
+class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing that was asked for and what was found; ``holds`` is None when nothing says."""
+
+    what: str
+    asked: str
+    found: str
+    holds: bool | None
+
+
+class ConfigurationJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The checks of one cell's two arms."""
+
+    cell: Cell
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    reason: str
+    checks: tuple[Check, ...]
+    logs: tuple[str, ...]
+
+
+def judge_configuration(evidence: CellEvidence) -> ConfigurationJudgement:
+    """Judge whether speculation is in effect on one arm and absent on the other.
+
+    A check that nothing speaks to (a log without the line, say) neither passes nor fails, but at
+    least the drafts themselves must have been seen.
+    """
+    cell = evidence.cell
+    on = evidence.on[0] if evidence.on else None
+    off = evidence.off[0] if evidence.off else None
+    logs = tuple(arm.launch.log for arm in (on, off) if arm and arm.launch)
+    if on is None or on.launch is None:
+        fault = on.fault if on else None
+        finding = fault.finding if fault else Finding.NO_DATA
+        return ConfigurationJudgement(
+            cell=cell,
+            verdict=Verdict.FAIL if fault else Verdict.NO_DATA,
+            findings=(finding,),
+            reason=fault.sentence if fault else "the server with speculation on was not started",
+            checks=(),
+            logs=logs,
+        )
+    checks = (*_checks_on(cell, on), *_checks_off(off))
+    broken = [check for check in checks if check.holds is False]
+    drafts_seen = any(check.what == _DRAFTS and check.holds is not None for check in checks)
+    if broken:
+        verdict, findings = Verdict.FAIL, (Finding.CONFIG_NOT_IN_EFFECT,)
+        reason = "; ".join(f"{c.what}: asked for {c.asked}, found {c.found}" for c in broken)
+    elif not drafts_seen and on.fault:
+        verdict, findings, reason = Verdict.FAIL, (on.fault.finding,), on.fault.sentence
+    elif not drafts_seen:
+        verdict, findings = Verdict.NO_DATA, (Finding.NO_DATA,)
+        reason = "no request was answered, so no draft could be seen"
+    else:
+        verdict, findings = Verdict.PASS, (Finding.EXPECTED,)
+        reason = "; ".join(f"{c.what}: {c.found}" for c in checks if c.holds)
+    return ConfigurationJudgement(cell, verdict, findings, reason, checks, logs)
+
+
+_DRAFTS = "drafts after the first requests"
+
+
+def _checks_on(cell: Cell, arm: ArmEvidence) -> list[Check]:
+    assert arm.launch is not None
+    launch = arm.launch
+    told = launch.speculative_config is not None
+    checks = [
+        Check(
+            "method in the engine's log",
+            cell.method,
+            launch.resolved_method or ("none" if told else "no such line"),
+            slug(launch.resolved_method or "") == slug(cell.method) if told else None,
+        ),
+        Check(
+            "num_speculative_tokens in the engine's log",
+            str(cell.k),
+            str(launch.resolved_k) if launch.resolved_k is not None else "no such line",
+            launch.resolved_k == cell.k if launch.resolved_k is not None else None,
+        ),
+        Check(
+            "series about drafts in /metrics",
+            "some",
+            _count(launch.speculation_series),
+            None if launch.speculation_series is None else bool(launch.speculation_series),
+        ),
+    ]
+    drafted = _drafted(arm)
+    checks.append(
+        Check(
+            _DRAFTS,
+            "more than 0 tokens",
+            "no counts"
+            if drafted is None
+            else f"{drafted.drafted} tokens in {drafted.steps} steps",
+            None if drafted is None else drafted.drafted > 0,
+        )
+    )
+    return checks
+
+
+def _checks_off(arm: ArmEvidence | None) -> list[Check]:
+    if arm is None or arm.launch is None:
+        return []
+    series = arm.launch.speculation_series
+    return [
+        Check(
+            "speculation on the off arm",
+            "none",
+            f"{_count(series)} in /metrics",
+            None if series is None else not series,
+        )
+    ]
+
+
+def _count(series: tuple[str, ...] | None) -> str:
+    if series is None:
+        return "no metrics"
+    return f"{len(series)} series" if series else "none"
+
+
+def _drafted(arm: ArmEvidence) -> DraftCounts | None:
+    """Return what the arm drafted by the counters, or by the per-request objects without them."""
+    for block in (arm.natural, arm.forced):
+        if block is not None and (counts := _drafted_in(block)) is not None:
+            return counts
+    return None
+
+
+def _drafted_in(block: Block) -> DraftCounts | None:
+    for record in block.counters:
+        if record.index is None and not record.problem:
+            return counters.total(record.by_engine)
+    told = [request.speculation for request in block.requests if request.speculation]
+    if not told:
+        return None
+    return pooled(
+        DraftCounts(s.num_spec_steps, s.num_draft_tokens, s.num_accepted_draft_tokens) for s in told
+    )

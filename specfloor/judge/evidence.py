@@ -1,0 +1,110 @@
+"""What the records of a run hold about one cell."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import msgspec
+
+from specfloor.cells import OFF, Arm, Cell
+from specfloor.runs.records import (
+    BlockKey,
+    BlockRecord,
+    CountersRecord,
+    FindingRecord,
+    LaunchKey,
+    LaunchRecord,
+    Purpose,
+    Record,
+    RequestRecord,
+)
+
+
+class Block(msgspec.Struct, frozen=True):
+    """One block as it was sent: its description, its requests in the seeded order, its counters."""
+
+    sent: BlockRecord
+    requests: tuple[RequestRecord, ...]
+    counters: tuple[CountersRecord, ...]
+
+
+class ArmEvidence(msgspec.Struct, frozen=True):
+    """One launch of one arm, for one cell; None where a launch or block did not come about."""
+
+    key: LaunchKey
+    launch: LaunchRecord | None
+    natural: Block | None
+    forced: Block | None
+    fault: FindingRecord | None
+
+    def broken_off(self, purpose: Purpose) -> FindingRecord | None:
+        """Return the fault that kept the block of ``purpose`` from its end, if one did.
+
+        A block that came to its end before the server failed has lost nothing.
+        """
+        block = self.natural if purpose is Purpose.NATURAL else self.forced
+        if self.fault and (block is None or self.fault.block == block.sent.block):
+            return self.fault
+        return None
+
+
+class CellEvidence(msgspec.Struct, frozen=True):
+    """Both arms of a cell, one entry a round of launches, in the order of the rounds."""
+
+    cell: Cell
+    on: tuple[ArmEvidence, ...]
+    off: tuple[ArmEvidence, ...]
+
+
+class RecordIndex:
+    """Records by launch and block, so that a cell's evidence is found without a search."""
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self._launches: dict[str, LaunchRecord] = {}
+        self._faults: dict[str, FindingRecord] = {}
+        self._sent: dict[tuple[str, BlockKey], BlockRecord] = {}
+        self._requests: dict[tuple[str, BlockKey], list[RequestRecord]] = defaultdict(list)
+        self._counters: dict[tuple[str, BlockKey], list[CountersRecord]] = defaultdict(list)
+        for record in records:
+            self.add(record)
+
+    def add(self, record: Record) -> None:
+        """Take one more record."""
+        match record:
+            case RequestRecord():
+                self._requests[record.launch, record.block].append(record)
+            case CountersRecord():
+                self._counters[record.launch, record.block].append(record)
+            case BlockRecord():
+                self._sent[record.launch, record.block] = record
+            case LaunchRecord():
+                self._launches[record.key.id] = record
+            case FindingRecord():
+                # the first fault is the cause of those that follow it
+                self._faults.setdefault(record.launch, record)
+            case _:
+                pass
+
+    def fault(self, launch: str) -> FindingRecord | None:
+        """Return the first fault of a launch."""
+        return self._faults.get(launch)
+
+    def evidence(self, cell: Cell) -> CellEvidence:
+        """Return what there is about ``cell``."""
+        return CellEvidence(cell, self._arm(cell, cell.arm), self._arm(cell, OFF))
+
+    def _arm(self, cell: Cell, arm: Arm) -> tuple[ArmEvidence, ...]:
+        found: list[ArmEvidence] = []
+        while True:
+            key = LaunchKey(cell.release, cell.family, arm, len(found))
+            launch, fault = self._launches.get(key.id), self._faults.get(key.id)
+            if launch is None and fault is None:
+                return tuple(found)
+            natural, forced = (self._block(key.id, cell, purpose) for purpose in Purpose)
+            found.append(ArmEvidence(key, launch, natural, forced, fault))
+
+    def _block(self, launch: str, cell: Cell, purpose: Purpose) -> Block | None:
+        key = launch, BlockKey(cell.workload, cell.tier, cell.concurrency, purpose)
+        if (sent := self._sent.get(key)) is None:
+            return None
+        requests = sorted(self._requests[key], key=lambda request: request.index)
+        return Block(sent, tuple(requests), tuple(self._counters[key]))

@@ -1,0 +1,118 @@
+"""The judgement of a whole run, live or stored: the same records, the same words."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from specfloor.catalog import Catalog
+from specfloor.cells import Cell
+from specfloor.errors import UsageError
+from specfloor.judge.book import JudgementBook
+from specfloor.judge.cell import AcceptanceJudgement, Rule, SpeedJudgement
+from specfloor.judge.configuration import ConfigurationJudgement
+from specfloor.judge.evidence import RecordIndex
+from specfloor.judge.floors import Floors
+from specfloor.judge.verdict import Verdict
+from specfloor.runs.records import Purpose
+from specfloor.runs.store import Run
+
+Judgement = AcceptanceJudgement | SpeedJudgement | ConfigurationJudgement
+
+
+class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A cell and what it is measured for."""
+
+    cell: Cell
+    purposes: frozenset[Purpose]
+
+
+class Basis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``basis.json`` of a run: what was to be judged, against which floors, by which rule."""
+
+    wanted: tuple[Wanted, ...]
+    floors: Floors
+    rule: Rule
+
+
+class CellResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything said of one cell; None for what the run did not ask."""
+
+    cell: Cell
+    configuration: ConfigurationJudgement | None
+    acceptance: AcceptanceJudgement | None
+    speed: SpeedJudgement | None
+
+    @property
+    def judgements(self) -> Sequence[Judgement]:
+        """What was said, in the order that saves days: configuration, acceptance, speed."""
+        return [j for j in (self.configuration, self.acceptance, self.speed) if j]
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The worst verdict; None when everything is only reported."""
+        said = [j.verdict for j in self.judgements if j.verdict]
+        return max(said, key=_SEVERITY.index, default=None)
+
+
+_SEVERITY = (Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.NO_DATA, Verdict.FAIL)
+
+
+class RunResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Every judgement of a run."""
+
+    cells: tuple[CellResult, ...]
+
+    @property
+    def judgements(self) -> Sequence[Judgement]:
+        """All judgements, cell by cell."""
+        return [judgement for cell in self.cells for judgement in cell.judgements]
+
+    @property
+    def broken(self) -> Sequence[Judgement]:
+        """The judgements that do not hold."""
+        return [j for j in self.judgements if j.verdict not in (None, Verdict.PASS)]
+
+
+def judge_run(wanted: Iterable[Wanted], book: JudgementBook) -> RunResult:
+    """Return the judgements of cells, each for what it was measured for."""
+    return RunResult(tuple(_judge(one, book) for one in wanted))
+
+
+def _judge(one: Wanted, book: JudgementBook) -> CellResult:
+    natural, forced = Purpose.NATURAL in one.purposes, Purpose.FORCED in one.purposes
+    return CellResult(
+        cell=one.cell,
+        configuration=book.configuration(one.cell) if natural else None,
+        acceptance=book.acceptance(one.cell) if natural else None,
+        speed=book.speed(one.cell) if forced else None,
+    )
+
+
+_BASIS = "basis.json"
+
+
+def write_basis(basis: Basis, folder: Path) -> None:
+    """Write ``basis.json`` into a run's folder."""
+    text = msgspec.json.format(msgspec.json.encode(basis, order="deterministic"), indent=1)
+    (folder / _BASIS).write_bytes(text + b"\n")
+
+
+def read_basis(folder: Path) -> Basis:
+    """Read ``basis.json`` of a run's folder, or raise UsageError."""
+    path = folder / _BASIS
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Basis)
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read ({error.strerror}); without it a run cannot be judged again"
+        ) from None
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{path} is not a basis.json of this version: {error}") from None
+
+
+def judge_stored(run: Run, catalog: Catalog) -> RunResult:
+    """Judge a run from its folder alone; UsageError when its basis cannot be read."""
+    basis = read_basis(run.folder)
+    book = JudgementBook(RecordIndex(run.records), catalog, basis.floors, basis.rule)
+    return judge_run(basis.wanted, book)
