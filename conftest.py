@@ -1,0 +1,8 @@
+"""Names the plugin modules of the suite, each before those that import it; nothing else."""
+
+pytest_plugins = (
+    "fixtures.options",
+    "fixtures.cells",
+    "fixtures.reporting",
+    "fixtures.measurements",
+)

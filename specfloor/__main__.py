@@ -1,0 +1,5 @@
+"""``python -m specfloor``."""
+
+from specfloor.cli import main
+
+main()

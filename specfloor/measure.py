@@ -1,0 +1,258 @@
+"""Runs a plan: starts each launch once, sends its blocks, and appends what happened."""
+
+import asyncio
+import functools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from specfloor.load.client import Block, Counting, Ending, Endpoint, run_block
+from specfloor.load.sampling import Sampling
+from specfloor.load.settings import WorkloadSettings
+from specfloor.load.workload import Prompt, fingerprint
+from specfloor.plan import Launch, Plan
+from specfloor.runs.records import (
+    BlockKey,
+    BlockRecord,
+    FindingRecord,
+    LaunchKey,
+    LaunchRecord,
+    Phase,
+    Purpose,
+    Record,
+    RequestRecord,
+    SplitRecord,
+)
+from specfloor.triage.findings import Finding
+
+ENGINE_LOGS = "engines"
+"""The folder of engine logs, inside a run's."""
+
+StopRule = Callable[[RequestRecord], bool]
+"""Takes each record as its request ends, and says whether no more need be sent."""
+
+Say = Callable[[str], None]
+"""Takes one line for the user."""
+
+
+class Fault(Exception):  # noqa: N818 - it is what happened to the engine, not a programming error
+    """An engine that would not start, died or stopped answering."""
+
+    def __init__(self, finding: Finding, message: str, cause: str | None = None) -> None:
+        """Keep what triage calls it, a sentence, and the line of the log that says why."""
+        super().__init__(message)
+        self.finding = finding
+        self.message = message
+        self.cause = cause
+
+
+class Running(Protocol):
+    """A server that is up."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it answers."""
+
+    def describe(self, key: LaunchKey, log: str, started_s: float) -> LaunchRecord:
+        """Return what it was started with and what it says of itself."""
+
+    def diagnose(self, patience_s: float) -> Fault | None:
+        """Return why it stopped serving; None when it still serves."""
+
+
+class Engines(Protocol):
+    """Where servers come from."""
+
+    def prepare(self, key: LaunchKey) -> None:
+        """Make ready what a launch needs (environment, checkpoint); raises Fault if it cannot."""
+
+    def start(self, key: LaunchKey, log: Path) -> AbstractContextManager[Running]:
+        """Start a server and stop it at the end; raises Fault when it does not become healthy."""
+
+
+class BlockPlan(msgspec.Struct, frozen=True):
+    """All that is needed to send one block; ``continuous_usage`` as of a :class:`Block`."""
+
+    prompts: tuple[Prompt, ...]
+    settings: WorkloadSettings
+    template: dict[str, Any]
+    counting: Counting
+    continuous_usage: bool = False
+
+
+class Timeouts(msgspec.Struct, frozen=True):
+    """Seconds a request, and silence while requests are out, may last."""
+
+    request_s: float
+    silence_s: float
+
+
+class Measurement:
+    """Runs launches of a plan on demand, in its order, each once.
+
+    Args:
+        plan: what to run.
+        engines: where servers come from.
+        block_plan: what to send for a block of a launch.
+        sink: takes every record as it is made.
+        folder: the run's folder; engine logs go below it.
+        timeouts: when to give up on a request or a server.
+        seed: recorded with every block.
+        say: takes one line a phase for the user.
+        stop_rule: gives, for a block of a launch, what says after each record whether enough has
+            been measured; None measures all.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        engines: Engines,
+        block_plan: Callable[[LaunchKey, BlockKey], BlockPlan],
+        sink: Callable[[Record], None],
+        folder: Path,
+        timeouts: Timeouts,
+        seed: int,
+        say: Say,
+        stop_rule: Callable[[LaunchKey, BlockKey], StopRule | None] = lambda *_: None,
+    ) -> None:
+        self._plan = plan
+        self._engines = engines
+        self._block_plan = block_plan
+        self._sink = sink
+        self._folder = folder
+        self._timeouts = timeouts
+        self._seed = seed
+        self._say = say
+        self._stop_rule = stop_rule
+        self._next = 0
+        self._dead: set[LaunchKey] = set()
+        self._clock_zero = time.perf_counter()
+
+    def run_through(self, index: int) -> None:
+        """Run every launch up to and with ``index`` that has not run yet."""
+        while self._next <= index:
+            launch = self._plan.launches[self._next]
+            # counted before it runs: a launch that was interrupted is not tried again
+            self._next += 1
+            self._run(launch)
+
+    def _run(self, launch: Launch) -> None:
+        key = launch.key
+        place = f"[{self._next}/{len(self._plan.launches)}] {key.id}"
+        if msgspec.structs.replace(key, repeat=0) in self._dead:
+            self._say(f"{place}: skipped, this arm did not start before")
+            return
+        log = self._folder / ENGINE_LOGS / f"{key.id}.log"
+        log.parent.mkdir(exist_ok=True)
+        relative = str(log.relative_to(self._folder))
+        sending: BlockKey | None = None
+        try:
+            with self._timed(key, Phase.INSTALL):
+                self._engines.prepare(key)
+            self._say(f"{place}: starting")
+            with self._started(key, log) as (engine, record):
+                self._sink(record)
+                self._say(f"{place}: healthy after {record.startup_s:.0f} s")
+                for sending in launch.blocks:
+                    self._send(engine, key, sending)
+        except Fault as fault:
+            if fault.finding is Finding.START_FAIL:
+                self._dead.add(msgspec.structs.replace(key, repeat=0))
+            self._say(f"{place}: {fault.finding}: {fault.message}")
+            evidence = relative if log.exists() else None
+            self._sink(
+                FindingRecord(
+                    key.id, fault.finding, fault.message, fault.cause, evidence, block=sending
+                )
+            )
+
+    @contextmanager
+    def _started(self, key: LaunchKey, log: Path) -> Iterator[tuple[Running, LaunchRecord]]:
+        """Start a server and stop it at the end; both are timed, however they end."""
+        with ExitStack() as running:
+            with self._timed(key, Phase.START):
+                began = time.perf_counter() - self._clock_zero
+                engine = running.enter_context(self._engines.start(key, log))
+                record = engine.describe(key, str(log.relative_to(self._folder)), began)
+            try:
+                yield engine, record
+            finally:
+                with self._timed(key, Phase.START):
+                    running.close()
+
+    def _send(self, engine: Running, key: LaunchKey, block: BlockKey) -> None:
+        planned = self._block_plan(key, block)
+        sampling = _sampling(planned.settings, block.purpose, self._seed)
+        self._sink(
+            BlockRecord(
+                launch=key.id,
+                block=block,
+                prompts=len(planned.prompts),
+                fingerprint=fingerprint(planned.prompts),
+                seed=self._seed,
+                sampling=msgspec.structs.asdict(sampling),
+                template=planned.template,
+            )
+        )
+        outcome = asyncio.run(
+            run_block(
+                engine.endpoint,
+                Block(
+                    launch=key.id,
+                    key=block,
+                    prompts=planned.prompts,
+                    sampling=sampling,
+                    template=planned.template,
+                    request_timeout_s=self._timeouts.request_s,
+                    stall_s=self._timeouts.silence_s,
+                    counting=planned.counting,
+                    continuous_usage=planned.continuous_usage,
+                ),
+                functools.partial(self._take_request, self._stop_rule(key, block)),
+                self._sink,
+                clock_zero=self._clock_zero,
+            )
+        )
+        self._split(key, Phase.GENERATION, outcome.generation_s + outcome.warmup_s)
+        self._say(
+            f"    {block.workload} {block.tier} c{block.concurrency} {block.purpose}: "
+            f"{outcome.sent - outcome.failed} of {len(planned.prompts)} requests "
+            f"in {outcome.generation_s:.1f} s"
+        )
+        if outcome.ending in (Ending.CRASHED, Ending.HUNG):
+            with self._timed(key, Phase.GENERATION):
+                fault = engine.diagnose(self._timeouts.silence_s)
+            raise fault or Fault(
+                Finding.HANG if outcome.ending is Ending.HUNG else Finding.CRASH, outcome.sentence
+            )
+
+    def _take_request(self, stop: StopRule | None, record: RequestRecord) -> bool:
+        self._sink(record)
+        return stop is not None and stop(record)
+
+    @contextmanager
+    def _timed(self, key: LaunchKey, phase: Phase) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._split(key, phase, time.perf_counter() - began)
+
+    def _split(self, key: LaunchKey, phase: Phase, seconds: float) -> None:
+        self._sink(SplitRecord(key.id, phase, round(seconds, 3)))
+
+
+def _sampling(settings: WorkloadSettings, purpose: Purpose, seed: int) -> Sampling:
+    forced = purpose is Purpose.FORCED
+    return Sampling(
+        max_tokens=settings.forced_tokens if forced else settings.max_tokens,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        ignore_eos=forced,
+        seed=seed,
+    )

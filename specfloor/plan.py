@@ -1,0 +1,188 @@
+"""From a selection to cells, and from cells to launches: what will be started, in which order."""
+
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+import msgspec
+
+from specfloor.catalog import Catalog
+from specfloor.catalog.model import Family, Method, Release
+from specfloor.cells import OFF, Arm, Cell, slug
+from specfloor.errors import UsageError
+from specfloor.runs.records import BlockKey, LaunchKey, Purpose
+
+
+class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the user narrowed the matrix to; an empty field means the default set."""
+
+    platform: str = "cpu"
+    releases: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    spec_tokens: tuple[int, ...] = ()
+    workloads: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
+    concurrencies: tuple[int, ...] = ()
+
+
+class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One server start and the blocks sent to it, in order."""
+
+    key: LaunchKey
+    blocks: tuple[BlockKey, ...]
+
+
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Every launch of a run, in the order they are started."""
+
+    launches: tuple[Launch, ...]
+
+    def last_launch(self, cell: Cell, purpose: Purpose) -> int:
+        """Return the index of the last launch that ``cell`` needs for ``purpose``."""
+        block = BlockKey(cell.workload, cell.tier, cell.concurrency, purpose)
+        wanted = {OFF, cell.arm}
+        return max(
+            index
+            for index, launch in enumerate(self.launches)
+            if (launch.key.release, launch.key.family) == (cell.release, cell.family)
+            and launch.key.arm in wanted
+            and block in launch.blocks
+        )
+
+
+def select_cells(catalog: Catalog, selection: Selection) -> tuple[Cell, ...]:
+    """Return the cells of a selection, in catalogue order.
+
+    With nothing named, the default release of the platform, its core families, their core methods
+    with the default k, all workloads, the default tier, concurrency 1.
+
+    Raises:
+        UsageError: a name is unknown, or the selection leaves no cell.
+    """
+    cells = tuple(
+        Cell(release.name, family.name, method.name, k, workload, tier, concurrency)
+        for release, family in itertools.product(
+            _releases(catalog, selection), _families(catalog, selection)
+        )
+        if release.platform == family.platform
+        for method in _methods(family, selection)
+        for k in _spec_tokens(method, selection)
+        for workload, tier in itertools.product(
+            _among(family.workloads, selection.workloads),
+            _among(tuple(family.tiers), selection.tiers, default=1),
+        )
+        for concurrency in dict.fromkeys(selection.concurrencies) or (1,)
+    )
+    _check_every_name_counts(catalog, selection, cells)
+    return cells
+
+
+def _check_every_name_counts(
+    catalog: Catalog, selection: Selection, cells: Collection[Cell]
+) -> None:
+    """Raise UsageError for a name that no cell bears: a misspelling must not pass in silence."""
+    asked = (
+        ("--release", {catalog.release(name).name for name in selection.releases}, "release"),
+        ("--family", {catalog.family(name).name for name in selection.families}, "family"),
+        ("--method", set(selection.methods), "method"),
+        ("--spec-tokens", set(map(str, selection.spec_tokens)), "k"),
+        ("--workload", set(selection.workloads), "workload"),
+        ("--tier", set(selection.tiers), "tier"),
+    )
+    for option, names, field in asked:
+        borne = {slug(str(getattr(cell, field))) for cell in cells}
+        for name in sorted(names):
+            if slug(name) not in borne:
+                raise UsageError(
+                    f"{option} {name} leaves no cell to run; "
+                    f"`specfloor families` lists what each family has"
+                )
+    if not cells:
+        raise UsageError("the selection leaves no cell to run")
+
+
+def _releases(catalog: Catalog, selection: Selection) -> list[Release]:
+    if selection.releases:
+        # in the order given: the first is the baseline
+        found = [catalog.release(name) for name in selection.releases]
+        return list({release.name: release for release in found}.values())
+    return [
+        release
+        for release in catalog.releases.values()
+        if release.platform == selection.platform and release.default
+    ]
+
+
+def _families(catalog: Catalog, selection: Selection) -> list[Family]:
+    if selection.families:
+        found = [catalog.family(name) for name in selection.families]
+        return list({family.name: family for family in found}.values())
+    return [family for family in catalog.families.values() if family.core]
+
+
+def _methods(family: Family, selection: Selection) -> list[Method]:
+    if selection.methods:
+        asked = {slug(name) for name in selection.methods}
+        return [method for method in family.methods if slug(method.name) in asked]
+    # a family of which nothing is core has its first method: it was asked for by name
+    return [method for method in family.methods if method.core] or list(family.methods[:1])
+
+
+def _spec_tokens(method: Method, selection: Selection) -> tuple[int, ...]:
+    # any k may be asked for: an engine that cannot do it says so
+    return tuple(dict.fromkeys(selection.spec_tokens)) or method.k[:1]
+
+
+def _among(
+    known: tuple[str, ...], asked: tuple[str, ...], default: int | None = None
+) -> tuple[str, ...]:
+    if not asked:
+        return known[:default]
+    wanted = {slug(name) for name in asked}
+    return tuple(name for name in known if slug(name) in wanted)
+
+
+def plan_launches(
+    cells: Iterable[tuple[Cell, Collection[Purpose]]],
+    rounds: Mapping[tuple[str, str], int] = MappingProxyType({}),
+) -> Plan:
+    """Group cells into launches.
+
+    The launches of one release and family form rounds. Within a round each arm is started once,
+    off first; the next round runs in the opposite order (ABBA), so that a steady drift of the host
+    weighs on both arms alike. Blocks for acceptance are sent in the first round only, blocks for
+    speed in every round.
+
+    Args:
+        cells: each cell and what it is measured for.
+        rounds: how many rounds a (release, family) runs; 1 where it is not named.
+    """
+    groups: dict[tuple[str, str], dict[Arm, dict[BlockKey, None]]] = {}
+    for cell, purposes in cells:
+        arms = groups.setdefault((cell.release, cell.family), {OFF: {}})
+        on = arms.setdefault(cell.arm, {})
+        for purpose in sorted(purposes):
+            block = BlockKey(cell.workload, cell.tier, cell.concurrency, purpose)
+            # both arms always run
+            arms[OFF][block] = on[block] = None
+    planned = [
+        Launch(LaunchKey(release, family, arm, repeat), blocks)
+        for (release, family), arms in groups.items()
+        for repeat in range(rounds.get((release, family), 1))
+        for arm, wanted in _palindrome(list(arms.items()), repeat)
+        if (blocks := _blocks_of_round(wanted, repeat))
+    ]
+    return Plan(tuple(planned))
+
+
+def _palindrome(
+    arms: Sequence[tuple[Arm, dict[BlockKey, None]]], repeat: int
+) -> Sequence[tuple[Arm, dict[BlockKey, None]]]:
+    return arms if repeat % 2 == 0 else arms[::-1]
+
+
+def _blocks_of_round(wanted: Iterable[BlockKey], repeat: int) -> tuple[BlockKey, ...]:
+    # natural blocks first: they decide most verdicts, and an engine that dies later has given them
+    ordered = sorted(wanted, key=lambda block: block.purpose is Purpose.FORCED)
+    return tuple(block for block in ordered if repeat == 0 or block.purpose is Purpose.FORCED)

@@ -1,0 +1,49 @@
+"""The files of a run made from its judgements: summary.md and verdicts.json."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from specfloor.judge.run import RunResult
+from specfloor.judge.verdict import Verdict
+from specfloor.report.paragraphs import paragraph
+from specfloor.report.table import tables
+from specfloor.runs.records import RunInfo
+
+SCHEMA = 1
+"""Version of the shape of verdicts.json."""
+
+
+def write_files(result: RunResult, info: RunInfo, folder: Path) -> None:
+    """Write ``summary.md`` and ``verdicts.json`` into the run's folder."""
+    (folder / "summary.md").write_text(markdown(result, info, folder), encoding="utf-8")
+    document: dict[str, Any] = {"schema": SCHEMA, "run": info.run, **msgspec.structs.asdict(result)}
+    text = msgspec.json.format(msgspec.json.encode(document), indent=1)
+    (folder / "verdicts.json").write_bytes(text + b"\n")
+
+
+def markdown(result: RunResult, info: RunInfo, folder: Path) -> str:
+    """Return the run as Markdown: the answer, the tables, a section for what does not hold."""
+    parts = [f"# {headline(result, complete=info.complete)}"]
+    parts.append(f"Run {info.run}, {info.started}, {info.environment.cpu}.")
+    for release, table in tables(result.cells, "github").items():
+        parts.append(f"## {release}\n\n{table}")
+    if result.broken:
+        parts.append("## What does not hold")
+        parts += [f"```\n{paragraph(j, folder)}\n```" for j in result.broken]
+    return "\n\n".join(parts) + "\n"
+
+
+def headline(result: RunResult, *, complete: bool) -> str:
+    """Return the answer in one line."""
+    counts = dict.fromkeys(Verdict, 0)
+    reported = 0
+    for judgement in result.judgements:
+        if judgement.verdict is None:
+            reported += 1
+        else:
+            counts[judgement.verdict] += 1
+    said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) or "nothing judged"
+    unfinished = "" if complete else " (the run did not come to its end)"
+    return f"{said}{f', {reported} reported' if reported else ''}{unfinished}"

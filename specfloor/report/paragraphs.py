@@ -1,0 +1,70 @@
+"""A short paragraph for each judgement that does not hold."""
+
+from pathlib import Path
+
+from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
+from specfloor.judge.configuration import ConfigurationJudgement
+from specfloor.judge.run import Judgement
+
+
+def paragraph(judgement: Judgement, folder: Path) -> str:
+    """Return what was expected, what was measured, on which rung, and where the evidence is.
+
+    Args:
+        judgement: what was said of a cell.
+        folder: the run's folder, which paths are shown below.
+    """
+    match judgement:
+        case AcceptanceJudgement():
+            what = "acceptance"
+            details = _acceptance_details(judgement)
+        case SpeedJudgement():
+            what = "speed"
+            details = _speed_details(judgement)
+        case ConfigurationJudgement():
+            what, details = "configuration", []
+    findings = ", ".join(judgement.findings)
+    evidence = " ".join(str(folder / name) for name in ("records.jsonl", *judgement.logs))
+    return "\n".join(
+        (
+            f"{judgement.verdict or 'reported'} {findings}: {what} of {judgement.cell.id}",
+            # a cause from a log may end with a full stop of its own
+            f"{judgement.reason.removesuffix('.')}.",
+            *details,
+            f"Evidence: {evidence}",
+        )
+    )
+
+
+def _acceptance_details(judgement: AcceptanceJudgement) -> list[str]:
+    lines = []
+    if judgement.floor:
+        floor = judgement.floor
+        lines.append(f"Floor {floor.value:g} since {floor.date}: {floor.reason} ({floor.source}).")
+    if judgement.rung:
+        lines.append(f"Rung {judgement.rung}. {judgement.reconciliation}")
+    if judgement.summary and judgement.summary.per_position:
+        profile = " ".join(f"{e.value:.3f}" for e in judgement.summary.per_position)
+        lines.append(f"Accepted by position: {profile}.")
+    if judgement.failed:
+        lines.append(f"{judgement.failed} of {judgement.sent} requests failed.")
+    return lines
+
+
+def _speed_details(judgement: SpeedJudgement) -> list[str]:
+    lines = []
+    if judgement.floor:
+        floor = judgement.floor
+        lines.append(f"Floor {floor.value:g} since {floor.date}: {floor.reason} ({floor.source}).")
+    summary = judgement.summary
+    if summary:
+        prompts = " + ".join(str(pair.prompts) for pair in summary.within)
+        lines.append(
+            f"Paired by prompt: {prompts} prompts in {summary.launches} pair(s) of launches."
+        )
+    if summary and summary.length and summary.step_cost:
+        lines.append(
+            f"Speedup {summary.speedup:.2f} ≈ acceptance length {summary.length:.2f} ÷ step cost "
+            f"{summary.step_cost:.2f} (a step with drafts over one without)."
+        )
+    return lines

@@ -1,0 +1,107 @@
+"""The table of a run: one row a cell and domain, one table a release."""
+
+from collections.abc import Iterable, Sequence
+
+from tabulate import tabulate
+
+from specfloor.cells import Cell
+from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
+from specfloor.judge.floors import Quantity
+from specfloor.judge.run import CellResult
+from specfloor.judge.verdict import DomainAcceptance, Estimate, Interval
+
+# a mean is over requests and weighs each the same, a pooled figure weighs long ones more
+HEADERS = (
+    "family",
+    "method",
+    "k",
+    "workload",
+    "domain",
+    "tier",
+    "c",
+    "acceptance (mean)",
+    "floor",
+    "length (pooled)",
+    "speedup",
+    "floor",
+    "verdict",
+)
+NOTHING = "-"
+REPORTED = "reported"
+"""In the verdict column: measured, and there is no floor to hold."""
+
+
+def tables(results: Iterable[CellResult], style: str = "simple") -> dict[str, str]:
+    """Return one table per release, in the order given; ``style`` is a format of tabulate."""
+    rows: dict[str, list[tuple[str, ...]]] = {}
+    for result in results:
+        rows.setdefault(result.cell.release, []).extend(_rows(result))
+    return {
+        release: tabulate(lines, HEADERS, tablefmt=style, disable_numparse=True)
+        for release, lines in rows.items()
+    }
+
+
+def _rows(result: CellResult) -> list[tuple[str, ...]]:
+    cell, acceptance, speed = result.cell, result.acceptance, result.speed
+    summary = acceptance.summary if acceptance else None
+    domains = summary.per_domain if summary else ()
+    lone = domains[0].domain if len(domains) == 1 else ""
+    head = (cell.family, cell.method, str(cell.k), cell.workload)
+    whole = (
+        *head,
+        lone or ("all" if domains else NOTHING),
+        cell.tier,
+        str(cell.concurrency),
+        _acceptance(acceptance),
+        _acceptance_floor(acceptance),
+        _with_interval(summary.length_pooled) if summary else NOTHING,
+        _speedup(speed),
+        f"{speed.floor.value:.2f}" if speed and speed.floor else NOTHING,
+        result.verdict or REPORTED,
+    )
+    if len(domains) < 2:
+        return [whole]
+    return [whole, *(_domain_row(head, cell, domain) for domain in domains)]
+
+
+def _domain_row(head: Sequence[str], cell: Cell, domain: DomainAcceptance) -> tuple[str, ...]:
+    below = " below" if domain.below else ""
+    return (
+        *head,
+        domain.domain,
+        cell.tier,
+        str(cell.concurrency),
+        _with_interval(domain.mean) + below,
+        *[NOTHING] * 5,
+    )
+
+
+def _acceptance(judgement: AcceptanceJudgement | None) -> str:
+    if judgement is None:
+        return NOTHING
+    if judgement.detail and judgement.detail.mean and judgement.detail.unit == "rate":
+        return _with_interval(judgement.detail.mean)
+    return _with_interval(judgement.summary.rate_mean) if judgement.summary else NOTHING
+
+
+def _acceptance_floor(judgement: AcceptanceJudgement | None) -> str:
+    if judgement is None or judgement.floor is None:
+        return NOTHING
+    unit = " length" if judgement.floor.quantity is Quantity.ACCEPTANCE_LENGTH else ""
+    return f"{judgement.floor.value:.3f}{unit}"
+
+
+def _speedup(judgement: SpeedJudgement | None) -> str:
+    summary = judgement.summary if judgement else None
+    if summary is None:
+        return NOTHING
+    return f"{summary.speedup:.2f}{_bounds(summary.interval, 2)}"
+
+
+def _with_interval(estimate: Estimate) -> str:
+    return f"{estimate.value:.3f}{_bounds(estimate.interval, 3)}"
+
+
+def _bounds(interval: Interval | None, digits: int) -> str:
+    return f" [{interval.low:.{digits}f}, {interval.high:.{digits}f}]" if interval else ""

@@ -1,0 +1,293 @@
+"""One run of the suite: its cells, its launches, its records, its verdicts."""
+
+import functools
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from specfloor.catalog import Catalog
+from specfloor.cells import Cell
+from specfloor.engines.command import method_of
+from specfloor.errors import UsageError
+from specfloor.host.environment import describe_environment
+from specfloor.judge.book import JudgementBook
+from specfloor.judge.cell import acceptance_floor, times_per_token
+from specfloor.judge.early import EarlyStop
+from specfloor.judge.evidence import RecordIndex
+from specfloor.judge.floors import Floor, Floors, Quantity
+from specfloor.judge.run import Basis, RunResult, Wanted, judge_run, write_basis
+from specfloor.load.client import Counting
+from specfloor.load.settings import SETTINGS, WorkloadSettings, read_settings
+from specfloor.load.workload import Prompt, load_workload, shuffled
+from specfloor.measure import BlockPlan, Engines, Measurement, Say, Timeouts
+from specfloor.plan import Plan, plan_launches
+from specfloor.runs.records import (
+    BlockKey,
+    LaunchKey,
+    Phase,
+    Purpose,
+    Record,
+    RunInfo,
+    SplitRecord,
+    cell_of,
+)
+from specfloor.runs.store import SCHEMA, RunWriter
+from specfloor.settings import Settings
+
+
+class Split(msgspec.Struct, frozen=True):
+    """Where the wall time of a run went, in seconds."""
+
+    wall_s: float
+    install_s: float
+    start_s: float
+    generation_s: float
+
+    @property
+    def harness_s(self) -> float:
+        """What is neither installation, server start nor generation."""
+        return max(0.0, self.wall_s - self.install_s - self.start_s - self.generation_s)
+
+    @property
+    def harness_share(self) -> float:
+        """The harness's part of the time without installation."""
+        return self.harness_s / max(self.wall_s - self.install_s, 1e-9)
+
+
+class Workloads:
+    """The prompts and settings of workload sets, one folder each, read once."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self._folder = folder
+        self._seed = seed
+        self.prompts = functools.cache(self._prompts)
+        self._settings = functools.cache(read_settings)
+
+    def settings(self, workload_set: str, workload: str) -> WorkloadSettings:
+        """Return how a workload is sent; UsageError when its set says nothing of it."""
+        folder = self._folder / workload_set
+        try:
+            return self._settings(folder)[workload]
+        except KeyError:
+            raise UsageError(
+                f"{folder / SETTINGS} has no settings for the workload {workload}; add [{workload}]"
+            ) from None
+
+    def _prompts(self, workload_set: str, workload: str) -> tuple[Prompt, ...]:
+        path = self._folder / workload_set / f"{workload}.jsonl"
+        return shuffled(load_workload(path), self._seed)
+
+
+def rounds_of(
+    wanted: Sequence[Wanted], catalog: Catalog, floors: Floors, asked: int | None
+) -> dict[tuple[str, str], int]:
+    """Return how many rounds of launches each (release, family) runs.
+
+    Only a floor of the speedup asks for more than one: everything else is decided in the first.
+    """
+    rounds: dict[tuple[str, str], int] = {}
+    for one in wanted:
+        if Purpose.FORCED not in one.purposes:
+            continue
+        family = catalog.family(one.cell.family)
+        entry = floors.of(one.cell, Quantity.SPEEDUP, family)
+        if isinstance(entry, Floor):
+            place = one.cell.release, one.cell.family
+            rounds[place] = max(rounds.get(place, 1), asked or entry.launches)
+    return rounds
+
+
+class Session:
+    """A run from its plan to its verdicts; the suite's fixtures hold one.
+
+    Args:
+        settings: what was asked for.
+        catalog: what is known.
+        floors: the floors in force.
+        wanted: the cells and what each is measured for.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        floors: Floors,
+        wanted: Sequence[Wanted],
+    ) -> None:
+        self.settings = settings
+        self.catalog = catalog
+        self.floors = floors
+        self.wanted = wanted
+        self.plan: Plan = plan_launches(
+            [(one.cell, one.purposes) for one in wanted],
+            rounds_of(wanted, catalog, floors, settings.launches),
+        )
+        self._workloads = Workloads(settings.workloads_dir, settings.seed)
+        self._index = RecordIndex()
+        self._spent: dict[Phase, float] = dict.fromkeys(Phase, 0.0)
+        self._began = time.perf_counter()
+        self._writer: RunWriter | None = None
+        self._measurement: Measurement | None = None
+        self.book = JudgementBook(self._index, catalog, floors, settings.rule)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the run has begun; it stays so after :meth:`close`."""
+        return self._writer is not None
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder; only once the run has begun."""
+        return self._run.folder
+
+    @property
+    def info(self) -> RunInfo:
+        """What ``run.json`` says; only once the run has begun."""
+        return self._run.info
+
+    @property
+    def _run(self) -> RunWriter:
+        if self._writer is None:
+            raise RuntimeError("the run has not begun")
+        return self._writer
+
+    def check(self) -> None:
+        """Read what the plan sends and judges by; UsageError when something is not as it should be.
+
+        A run takes long, and what is wrong with its inputs is better said before it.
+        """
+        for one in self.wanted:
+            entry = self.floors.of_acceptance(one.cell, self.catalog.family(one.cell.family))
+            if isinstance(entry, Floor):
+                acceptance_floor(entry, one.cell, self.settings.rule, None)
+        for launch in self.plan.launches:
+            for block in launch.blocks:
+                self._block_plan(launch.key, block)
+
+    def open(self, folder: Path, started: str, engines: Engines, say: Say) -> None:
+        """Begin the run in ``folder``; ``started`` is the time in ISO 8601."""
+        info = RunInfo(
+            schema=SCHEMA,
+            run=folder.name,
+            started=started,
+            settings=_plain(self.settings),
+            environment=describe_environment(),
+        )
+        self._writer = RunWriter(folder, info)
+        write_basis(Basis(tuple(self.wanted), self.floors, self.settings.rule), folder)
+        self._measurement = Measurement(
+            self.plan,
+            engines=engines,
+            block_plan=self._block_plan,
+            sink=self._take,
+            folder=folder,
+            timeouts=Timeouts(self.settings.request_timeout_s, self.settings.silence_timeout_s),
+            seed=self.settings.seed,
+            say=say,
+            stop_rule=self._stop_rule,
+        )
+
+    def measure(self, cell: Cell, purpose: Purpose) -> None:
+        """Run every launch that ``cell`` needs for ``purpose`` and that has not run yet."""
+        assert self._measurement is not None, "the run has not begun"
+        self._measurement.run_through(self.plan.last_launch(cell, purpose))
+
+    def times_per_token(self, cell: Cell, *, on: bool) -> list[float]:
+        """Return the seconds per output token of one arm: every prompt of every launch."""
+        evidence = self._index.evidence(cell)
+        arms = evidence.on if on else evidence.off
+        return [s for arm in arms for s in times_per_token(arm.forced).values()]
+
+    def close(self, *, complete: bool) -> None:
+        """End the run; ``complete`` is whether every test had its turn."""
+        if complete:
+            self._run.complete()
+        self._run.close()
+
+    def result(self) -> RunResult:
+        """Return every judgement that the wanted cells allow; what was not measured is NO_DATA."""
+        return judge_run(self.wanted, self.book)
+
+    def split(self) -> Split:
+        """Return where the time since the session was made went."""
+        return Split(
+            wall_s=time.perf_counter() - self._began,
+            install_s=self._spent[Phase.INSTALL],
+            start_s=self._spent[Phase.START],
+            generation_s=self._spent[Phase.GENERATION],
+        )
+
+    def _take(self, record: Record) -> None:
+        self._run.append(record)
+        self._index.add(record)
+        if isinstance(record, SplitRecord):
+            self._spent[record.phase] += record.seconds
+
+    def _block_plan(self, key: LaunchKey, block: BlockKey) -> BlockPlan:
+        family = self.catalog.family(key.family)
+        settings = self._workloads.settings(family.workload_set, block.workload)
+        prompts = self._workloads.prompts(family.workload_set, block.workload)
+        if block.purpose is Purpose.FORCED:
+            prompts = prompts[: settings.forced_prompts]
+        return BlockPlan(
+            prompts,
+            settings,
+            family.tiers[block.tier],
+            self._counting(key, block),
+            continuous_usage=not self.catalog.release(key.release).signals.token_ids,
+        )
+
+    def _stop_rule(self, key: LaunchKey, block: BlockKey) -> EarlyStop | None:
+        """Return what stops a block once its acceptance is decided; None measures it whole.
+
+        A comparison of releases needs the same prompts on each, so it measures all of them.
+        """
+        releases = {launch.key.release for launch in self.plan.launches}
+        if (
+            not self.settings.early_stop
+            or len(releases) > 1
+            or not key.arm.speculates
+            or block.purpose is not Purpose.NATURAL
+        ):
+            return None
+        cell = cell_of(key, block)
+        family = self.catalog.family(key.family)
+        floor = self.floors.of_acceptance(cell, family)
+        if not isinstance(floor, Floor):
+            return None
+        method = method_of(family, key.arm)
+        rule = self.settings.rule
+        prompts = self._workloads.prompts(family.workload_set, block.workload)
+        population = None if rule.sampled else len(prompts)
+        return EarlyStop(
+            acceptance_floor(floor, cell, rule, population),
+            k=cell.k,
+            drafts_k=method.drafts_k,
+            draft_is_target=method.draft == "target",
+        )
+
+    def _counting(self, key: LaunchKey, block: BlockKey) -> Counting:
+        """Return how often counters are read: around each request where responses do not count.
+
+        Streamed chunks count too little on short answers, since the last step of each is cut where
+        the answer ends. Reading the counters twice as often costs nothing that is timed, and is
+        possible with one request at a time.
+        """
+        if not key.arm.speculates:
+            return Counting.NEVER
+        release = self.catalog.release(key.release)
+        if (
+            block.concurrency == 1
+            and block.purpose is Purpose.NATURAL
+            and not release.signals.per_request
+        ):
+            return Counting.PER_REQUEST
+        return Counting.PER_BLOCK
+
+
+def _plain(settings: Settings) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=str)
+    return plain

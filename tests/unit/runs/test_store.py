@@ -1,0 +1,129 @@
+"""Runs on disk: written line by line, and read back whatever happened to the writer."""
+
+import json
+
+import msgspec
+import pytest
+
+from specfloor.errors import UsageError
+from specfloor.runs.records import Phase, SplitRecord
+from specfloor.runs.store import INFO, RECORDS, SCHEMA, RunWriter, read_run
+from specfloor.triage.findings import Finding
+from tests.unit.builders import CELL, both_arms, fault, info
+
+SPLITS = tuple(SplitRecord(f"launch {n}", Phase.START, n / 10) for n in range(3))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    with RunWriter(tmp_path / "reports" / "r1", info()) as writer:
+        for record in SPLITS:
+            writer.append(record)
+    return writer.folder
+
+
+def test_what_was_written_is_read_back(tmp_path):
+    records = (
+        *both_arms(),
+        *SPLITS,
+        fault(Finding.HANG, CELL.arm, cause='好 é \u2028 "', evidence="engines/x.log"),
+    )
+    with RunWriter(tmp_path / "r", info()) as writer:
+        for record in records:
+            writer.append(record)
+    run = read_run(tmp_path / "r")
+    assert run.records == records
+    assert run.info == info()
+    assert not run.truncated
+
+
+def test_every_record_is_on_disk_before_the_next(tmp_path):
+    writer = RunWriter(tmp_path / "r", info())
+    assert read_run(writer.folder).records == ()
+    for number, record in enumerate(SPLITS, 1):
+        writer.append(record)
+        assert read_run(writer.folder).records == SPLITS[:number]
+    writer.close()
+
+
+def test_a_run_is_complete_only_when_it_says_so(tmp_path):
+    with RunWriter(tmp_path / "a", info()):
+        pass
+    assert not read_run(tmp_path / "a").info.complete
+    with RunWriter(tmp_path / "b", info()) as writer:
+        writer.complete()
+    assert read_run(tmp_path / "b").info == info(complete=True)
+    assert {path.name for path in (tmp_path / "b").iterdir()} == {INFO, RECORDS}
+
+
+def test_records_outlive_an_exception(tmp_path):
+    def measure():
+        with RunWriter(tmp_path / "r", info()) as writer:
+            writer.append(SPLITS[0])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        measure()
+    assert read_run(tmp_path / "r").records == SPLITS[:1]
+
+
+def test_a_folder_that_holds_a_run_is_left_alone(folder):
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(UsageError, match=r"r1 already holds a run; name another folder"):
+        RunWriter(folder, info(run="r2"))
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("cut", [1, 2, 20])
+def test_a_last_line_that_was_cut_off_is_left_out(folder, cut):
+    path = folder / RECORDS
+    path.write_bytes(path.read_bytes()[:-cut])
+    run = read_run(folder)
+    # without its newline alone, the record is whole
+    assert run.records == SPLITS[: 3 if cut == 1 else 2]
+    assert run.truncated is (cut != 1)
+
+
+def test_a_broken_line_in_the_middle_is_named(folder):
+    path = folder / RECORDS
+    lines = path.read_bytes().splitlines(keepends=True)
+    for broken in (b'{"record": "split"\n', b"\xff\xfe\n", b'{"record": "other"}\n'):
+        path.write_bytes(lines[0] + broken + lines[2])
+        with pytest.raises(UsageError, match=r"records\.jsonl line 2 is not a record of this"):
+            read_run(folder)
+
+
+def test_a_whole_last_line_that_is_no_record_is_not_a_cut(folder):
+    with (folder / RECORDS).open("ab") as file:
+        file.write(b'{"record": "split", "launch": "x"}\n')
+    with pytest.raises(UsageError, match="line 4"):
+        read_run(folder)
+
+
+def test_empty_lines_are_skipped(folder):
+    path = folder / RECORDS
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\n\n"))
+    assert read_run(folder).records == SPLITS
+
+
+@pytest.mark.parametrize("further", [{}, {"a_field_of_the_future": 1}])
+def test_a_newer_schema_asks_for_an_update(folder, further):
+    newer = msgspec.to_builtins(info(schema=SCHEMA + 1)) | further
+    (folder / INFO).write_text(json.dumps(newer))
+    with pytest.raises(UsageError, match=rf"has schema {SCHEMA + 1} and this .*update specfloor"):
+        read_run(folder)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "one"}', '{"schema": 1}'])
+def test_a_run_json_that_is_none(folder, text):
+    (folder / INFO).write_text(text)
+    with pytest.raises(UsageError, match=r"run\.json is not a run\.json of this version"):
+        read_run(folder)
+
+
+def test_a_folder_that_is_no_run(tmp_path, folder):
+    with pytest.raises(UsageError, match=r"run\.json cannot be read \(No such file.*name the"):
+        read_run(tmp_path)
+    (folder / RECORDS).unlink()
+    with pytest.raises(UsageError, match=r"records\.jsonl cannot be read \(No such file"):
+        read_run(folder)
