@@ -16,6 +16,7 @@ from specfloor.judge.verdict import Verdict
 from specfloor.report.files import headline
 from specfloor.report.paragraphs import paragraph
 from specfloor.report.table import tables
+from specfloor.report.upgrade import upgrade_headline, upgrade_table
 from specfloor.runs.store import read_run
 
 EXIT_PASS, EXIT_FAIL, EXIT_USAGE, EXIT_INCONCLUSIVE = 0, 1, 4, 10
@@ -35,6 +36,8 @@ def report(folder: Path) -> int:
     result = judge_stored(run, load_catalog())
     for release, table in tables(result.cells).items():
         click.echo(f"{release}\n{table}\n")
+    if compared := upgrade_table(result.cells):
+        click.echo(f"upgrade: {upgrade_headline(result.cells)}\n{compared}\n")
     for judgement in result.broken:
         click.echo(f"{paragraph(judgement, folder)}\n")
     if run.truncated:

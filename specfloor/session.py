@@ -13,6 +13,12 @@ from specfloor.cells import Cell
 from specfloor.engines.command import method_of
 from specfloor.errors import UsageError
 from specfloor.host.environment import describe_environment
+from specfloor.judge.baseline import (
+    Baseline,
+    baseline_of_release,
+    hardware_class,
+    read_baseline,
+)
 from specfloor.judge.book import JudgementBook
 from specfloor.judge.cell import acceptance_floor, times_per_token
 from specfloor.judge.early import EarlyStop
@@ -100,6 +106,12 @@ def rounds_of(
     return rounds
 
 
+def plan_run(wanted: Sequence[Wanted], catalog: Catalog, floors: Floors, asked: int | None) -> Plan:
+    """Return the launches that cells need; ``asked`` is the user's number of rounds, if any."""
+    rounds = rounds_of(wanted, catalog, floors, asked)
+    return plan_launches([(one.cell, one.purposes) for one in wanted], rounds)
+
+
 class Session:
     """A run from its plan to its verdicts; the suite's fixtures hold one.
 
@@ -121,17 +133,23 @@ class Session:
         self.catalog = catalog
         self.floors = floors
         self.wanted = wanted
-        self.plan: Plan = plan_launches(
-            [(one.cell, one.purposes) for one in wanted],
-            rounds_of(wanted, catalog, floors, settings.launches),
-        )
+        self.plan: Plan = plan_run(wanted, catalog, floors, settings.launches)
         self._workloads = Workloads(settings.workloads_dir, settings.seed)
         self._index = RecordIndex()
         self._spent: dict[Phase, float] = dict.fromkeys(Phase, 0.0)
         self._began = time.perf_counter()
         self._writer: RunWriter | None = None
         self._measurement: Measurement | None = None
-        self.book = JudgementBook(self._index, catalog, floors, settings.rule)
+        self._environment = describe_environment()
+        hardware = hardware_class(self._environment)
+        self.book = JudgementBook(
+            self._index,
+            catalog,
+            floors,
+            settings.rule,
+            hardware=hardware,
+            baseline=self._baseline(hardware),
+        )
 
     @property
     def is_open(self) -> bool:
@@ -174,10 +192,10 @@ class Session:
             run=folder.name,
             started=started,
             settings=_plain(self.settings),
-            environment=describe_environment(),
+            environment=self._environment,
         )
         self._writer = RunWriter(folder, info)
-        write_basis(Basis(tuple(self.wanted), self.floors, self.settings.rule), folder)
+        write_basis(self._basis(), folder)
         self._measurement = Measurement(
             self.plan,
             engines=engines,
@@ -189,6 +207,26 @@ class Session:
             say=say,
             stop_rule=self._stop_rule,
         )
+
+    def _basis(self) -> Basis:
+        run = self.settings.baseline
+        return Basis(
+            wanted=tuple(self.wanted),
+            floors=self.floors,
+            rule=self.settings.rule,
+            baseline_release=self.book.baseline.name if self.book.baseline and not run else None,
+            baseline_run=str(run.resolve()) if run else None,
+        )
+
+    def _baseline(self, hardware: str) -> Baseline | None:
+        """Return the run that was named, or the first of several releases."""
+        cells = [one.cell for one in self.wanted]
+        if self.settings.baseline:
+            return read_baseline(self.settings.baseline, cells)
+        releases = list(dict.fromkeys(cell.release for cell in cells))
+        if len(releases) < 2:
+            return None
+        return baseline_of_release(releases[0], self._index, cells, hardware)
 
     def measure(self, cell: Cell, purpose: Purpose) -> None:
         """Run every launch that ``cell`` needs for ``purpose`` and that has not run yet."""
@@ -245,10 +283,9 @@ class Session:
 
         A comparison of releases needs the same prompts on each, so it measures all of them.
         """
-        releases = {launch.key.release for launch in self.plan.launches}
         if (
             not self.settings.early_stop
-            or len(releases) > 1
+            or self.book.baseline is not None
             or not key.arm.speculates
             or block.purpose is not Purpose.NATURAL
         ):

@@ -36,6 +36,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     start_timeout_s: float = 600.0
     request_timeout_s: float = 300.0
     silence_timeout_s: float = 60.0
+    baseline: Path | None = None
     cache: Path | None = None
     engine_python: Path | None = None
 

@@ -142,7 +142,7 @@ def _embedded(family: str, models: Path) -> Path:
 def _perturbation(checkpoint: Checkpoint, models: Path) -> _Recipe:
     source = _embedded(checkpoint.source, models)
     noise = checkpoint.noise
-    if not noise:
+    if noise is None or noise <= 0:
         raise UsageError(f"the perturbed checkpoint of {checkpoint.source} needs a noise above 0")
 
     def build(_work: Path, _log: Path, made: Path) -> None:

@@ -192,9 +192,9 @@ class Server:
         """
         deadline = time.monotonic() + patience_s
         answer = "no answer"
-        while self.poll() is None and (left := deadline - time.monotonic()) > 0:
+        while self.poll() is None and time.monotonic() < deadline:
             try:
-                status = self._generate_one_token(left)
+                status = self._generate_one_token(deadline)
             except TimeoutError:
                 if self.poll() is None:
                     return self._failure(
@@ -252,14 +252,14 @@ class Server:
         except (OSError, http.client.HTTPException):
             return None
 
-    def _generate_one_token(self, timeout_s: float) -> int:
-        """Return the status of a completion of one token."""
-        status, body = self._request("GET", "/v1/models", timeout_s=timeout_s)
+    def _generate_one_token(self, deadline: float) -> int:
+        """Return the status of a completion of one token; TimeoutError when none comes."""
+        status, body = self._request("GET", "/v1/models", timeout_s=_left(deadline))
         if status != http.HTTPStatus.OK:
             return status
         model = msgspec.json.decode(body, type=_Models).data[0].id
         asked = {"model": model, "prompt": "1", "max_tokens": 1, "temperature": 0}
-        return self._request("POST", "/v1/completions", asked, timeout_s=timeout_s)[0]
+        return self._request("POST", "/v1/completions", asked, timeout_s=_left(deadline))[0]
 
     def _request(
         self, verb: str, path: str, body: object = None, *, timeout_s: float
@@ -288,6 +288,11 @@ def last_line(log: Path) -> str:
         source.seek(max(0, source.seek(0, io.SEEK_END) - _TAIL_BYTES))
         tail = source.read().decode("utf-8", "replace").splitlines()
     return next((text for line in reversed(tail) if (text := message_of(line).strip())), "")
+
+
+def _left(deadline: float) -> float:
+    """Return the seconds until a time of the monotonic clock, never 0: that means no waiting."""
+    return max(deadline - time.monotonic(), 0.001)
 
 
 def _ending(exit_code: int) -> str:

@@ -4,6 +4,7 @@ import functools
 
 from specfloor.catalog import Catalog
 from specfloor.cells import Cell
+from specfloor.judge.baseline import Baseline
 from specfloor.judge.cell import (
     AcceptanceJudgement,
     Rule,
@@ -14,15 +15,35 @@ from specfloor.judge.cell import (
 from specfloor.judge.configuration import ConfigurationJudgement, judge_configuration
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.floors import Floors, Quantity
+from specfloor.judge.upgrade import Side, UpgradeJudgement, judge_cell_upgrade
 
 
 class JudgementBook:
     """Judges cells from an index of records, live or read back; the same records, the same words.
 
     A judgement is kept: ask for it only once the records it rests on are in the index.
+
+    Args:
+        index: the records.
+        catalog: what is known of the families.
+        floors: the floors in force.
+        rule: how to judge.
+        hardware: what the records were measured on.
+        baseline: what an upgrade is judged against; None when nothing is.
     """
 
-    def __init__(self, index: RecordIndex, catalog: Catalog, floors: Floors, rule: Rule) -> None:
+    def __init__(
+        self,
+        index: RecordIndex,
+        catalog: Catalog,
+        floors: Floors,
+        rule: Rule,
+        *,
+        hardware: str,
+        baseline: Baseline | None = None,
+    ) -> None:
+        self.baseline = baseline
+        self._hardware = hardware
         self._index = index
         self._catalog = catalog
         self._floors = floors
@@ -30,6 +51,7 @@ class JudgementBook:
         self.acceptance = functools.cache(self._acceptance)
         self.speed = functools.cache(self._speed)
         self.configuration = functools.cache(self._configuration)
+        self.upgrade = functools.cache(self._upgrade)
 
     def _acceptance(self, cell: Cell) -> AcceptanceJudgement:
         family = self._catalog.family(cell.family)
@@ -45,3 +67,13 @@ class JudgementBook:
 
     def _configuration(self, cell: Cell) -> ConfigurationJudgement:
         return judge_configuration(self._index.evidence(cell))
+
+    def _upgrade(self, cell: Cell) -> UpgradeJudgement:
+        assert self.baseline is not None
+        return judge_cell_upgrade(
+            self.baseline.side(cell),
+            Side(self._index.evidence(cell), self._hardware),
+            self._catalog.family(cell.family),
+            self._rule,
+            self.baseline.name,
+        )

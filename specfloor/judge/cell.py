@@ -42,7 +42,8 @@ class AcceptanceJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     """What is said of a cell's acceptance.
 
     ``verdict`` is None when the cell is reported without a floor, for the reason ``report_only``.
-    ``failed`` of ``sent`` requests got no full answer. ``outputs`` compares the texts of both arms.
+    ``failed`` of ``sent`` requests got no full answer, of ``prompts`` that the block has.
+    ``outputs`` compares the texts of both arms.
     ``reconciliation`` says how the rungs that were there together agree.
     """
 
@@ -52,6 +53,7 @@ class AcceptanceJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     reason: str
     floor: Floor | None
     report_only: str | None
+    prompts: int = 0
     sent: int = 0
     failed: int = 0
     rung: Rung | None = None
@@ -115,6 +117,7 @@ def judge_cell_acceptance(
     off = evidence.off[0].natural if evidence.off else None
     measured = msgspec.structs.replace(
         blank,
+        prompts=on.natural.sent.prompts,
         sent=len(on.natural.requests),
         failed=sum(not request.ok for request in on.natural.requests),
         rung=signals.rung,
@@ -187,7 +190,7 @@ def judge_cell_speed(
         judged,
         verdict=None,
         findings=(Finding.EXPECTED,),
-        reason=f"{reason}; no floor: {report_only}",
+        reason=f"{reason}; no floor: {report_only or _NO_ENTRY}",
         summary=summary,
     )
 
@@ -274,7 +277,7 @@ def _judge(
             verdict=None,
             findings=(Finding.EXPECTED,),
             reason=f"measured {pooled.value:.3f} (pooled) on {summary.requests} requests; "
-            f"no floor: {measured.report_only}",
+            f"no floor: {measured.report_only or _NO_ENTRY}",
             summary=summary,
         )
     verdict = judge_acceptance(
@@ -298,6 +301,7 @@ def _judge(
     )
 
 
+_NO_ENTRY = "none was set"
 _NO_DRAFTS = "no request drafted a token, so there is no acceptance to judge"
 
 
@@ -401,4 +405,4 @@ def _logs(evidence: CellEvidence) -> tuple[str, ...]:
 def _floor_or_reason(entry: Floor | ReportOnly | None) -> tuple[Floor | None, str | None]:
     if isinstance(entry, Floor):
         return entry, None
-    return None, entry.reason if entry else "none was set (--floors=new-ok)"
+    return None, entry.reason if entry else None

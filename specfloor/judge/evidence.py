@@ -1,7 +1,7 @@
 """What the records of a run hold about one cell."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -83,6 +83,12 @@ class RecordIndex:
                 self._faults.setdefault(record.launch, record)
             case _:
                 pass
+
+    def blocks(self) -> Iterator[tuple[LaunchKey, BlockKey]]:
+        """Yield the launch and the key of every block that was sent, in the order of the run."""
+        for launch, block in self._sent:
+            if launch in self._launches:
+                yield self._launches[launch].key, block
 
     def fault(self, launch: str) -> FindingRecord | None:
         """Return the first fault of a launch."""

@@ -8,16 +8,23 @@ import msgspec
 from specfloor.catalog import Catalog
 from specfloor.cells import Cell
 from specfloor.errors import UsageError
+from specfloor.judge.baseline import (
+    Baseline,
+    baseline_of_release,
+    hardware_class,
+    read_baseline,
+)
 from specfloor.judge.book import JudgementBook
 from specfloor.judge.cell import AcceptanceJudgement, Rule, SpeedJudgement
 from specfloor.judge.configuration import ConfigurationJudgement
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.floors import Floors
+from specfloor.judge.upgrade import UpgradeJudgement
 from specfloor.judge.verdict import Verdict
 from specfloor.runs.records import Purpose
 from specfloor.runs.store import Run
 
-Judgement = AcceptanceJudgement | SpeedJudgement | ConfigurationJudgement
+Judgement = AcceptanceJudgement | SpeedJudgement | ConfigurationJudgement | UpgradeJudgement
 
 
 class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,11 +35,17 @@ class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Basis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``basis.json`` of a run: what was to be judged, against which floors, by which rule."""
+    """``basis.json`` of a run: what was to be judged, against which floors, by which rule.
+
+    ``baseline_release`` names a release of the run, ``baseline_run`` the folder of another, that
+    the rest is compared with.
+    """
 
     wanted: tuple[Wanted, ...]
     floors: Floors
     rule: Rule
+    baseline_release: str | None = None
+    baseline_run: str | None = None
 
 
 class CellResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,11 +55,13 @@ class CellResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     configuration: ConfigurationJudgement | None
     acceptance: AcceptanceJudgement | None
     speed: SpeedJudgement | None
+    upgrade: UpgradeJudgement | None = None
 
     @property
     def judgements(self) -> Sequence[Judgement]:
         """What was said, in the order that saves days: configuration, acceptance, speed."""
-        return [j for j in (self.configuration, self.acceptance, self.speed) if j]
+        said = (self.configuration, self.acceptance, self.speed, self.upgrade)
+        return [judgement for judgement in said if judgement]
 
     @property
     def verdict(self) -> Verdict | None:
@@ -79,6 +94,11 @@ def judge_run(wanted: Iterable[Wanted], book: JudgementBook) -> RunResult:
     return RunResult(tuple(_judge(one, book) for one in wanted))
 
 
+def is_upgrade(cell: Cell, baseline: Baseline | None) -> bool:
+    """Whether ``cell`` is to be compared: there is a baseline, and it is another's."""
+    return baseline is not None and baseline.cells.get(cell.pair_id) != cell
+
+
 def _judge(one: Wanted, book: JudgementBook) -> CellResult:
     natural, forced = Purpose.NATURAL in one.purposes, Purpose.FORCED in one.purposes
     return CellResult(
@@ -86,6 +106,7 @@ def _judge(one: Wanted, book: JudgementBook) -> CellResult:
         configuration=book.configuration(one.cell) if natural else None,
         acceptance=book.acceptance(one.cell) if natural else None,
         speed=book.speed(one.cell) if forced else None,
+        upgrade=book.upgrade(one.cell) if natural and is_upgrade(one.cell, book.baseline) else None,
     )
 
 
@@ -114,5 +135,15 @@ def read_basis(folder: Path) -> Basis:
 def judge_stored(run: Run, catalog: Catalog) -> RunResult:
     """Judge a run from its folder alone; UsageError when its basis cannot be read."""
     basis = read_basis(run.folder)
-    book = JudgementBook(RecordIndex(run.records), catalog, basis.floors, basis.rule)
+    index = RecordIndex(run.records)
+    cells = [one.cell for one in basis.wanted]
+    hardware = hardware_class(run.info.environment)
+    baseline = None
+    if basis.baseline_run:
+        baseline = read_baseline(Path(basis.baseline_run), cells)
+    elif basis.baseline_release:
+        baseline = baseline_of_release(basis.baseline_release, index, cells, hardware)
+    book = JudgementBook(
+        index, catalog, basis.floors, basis.rule, hardware=hardware, baseline=baseline
+    )
     return judge_run(basis.wanted, book)

@@ -18,7 +18,7 @@ from specfloor.judge.paired import (
     judge_upgrade,
     pair_values,
 )
-from specfloor.judge.verdict import Change, UpgradeVerdict
+from specfloor.judge.verdict import Change, UpgradeVerdict, Verdict
 from specfloor.runs.records import RequestRecord
 from specfloor.signals.choose import choose
 from specfloor.triage.findings import Finding
@@ -27,18 +27,21 @@ from specfloor.triage.findings import Finding
 class UpgradeJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is said of a cell on a new release against the same cell on an old one.
 
-    ``outcome`` is that of the acceptance rate, which decides; ``quantities`` also holds length,
+    ``outcome`` is that of the acceptance rate, which decides: WORSE fails, and so does whatever
+    shows nothing; ``quantities`` also holds length,
     time per output token and time to the first. ``refused`` says which settings differ when the
     two cannot be compared, and then nothing else is said.
     """
 
     cell: Cell
     baseline: str
+    verdict: Verdict
     outcome: Change
     findings: tuple[Finding, ...]
     reason: str
     quantities: tuple[UpgradeVerdict, ...] = ()
     refused: tuple[str, ...] = ()
+    logs: tuple[str, ...] = ()
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -48,19 +51,45 @@ class Side(msgspec.Struct, frozen=True):
     hardware: str
 
 
-def judge_cell_upgrade(old: Side, new: Side, family: Family, rule: Rule) -> UpgradeJudgement:
-    """Judge one cell of a new release against the same cell of an old one, paired by prompt."""
+_VERDICTS = {
+    Change.SAME: Verdict.PASS,
+    Change.BETTER: Verdict.PASS,
+    Change.WORSE: Verdict.FAIL,
+    Change.INCONCLUSIVE: Verdict.INCONCLUSIVE,
+}
+
+
+def judge_cell_upgrade(
+    old: Side | None, new: Side, family: Family, rule: Rule, name: str
+) -> UpgradeJudgement:
+    """Judge one cell of a new release against the same cell of an old one, paired by prompt.
+
+    Args:
+        old: the evidence of the old release; None when it has no such cell.
+        new: the evidence of the new release.
+        family: the cell's family.
+        rule: error rates, and the margin within which two releases are the same.
+        name: what to call the old side.
+    """
     cell = new.evidence.cell
+    launches = [arm.launch for arm in new.evidence.on if arm.launch]
     blank = UpgradeJudgement(
         cell=cell,
-        baseline=old.evidence.cell.release,
+        logs=tuple(launch.log for launch in launches),
+        baseline=old.evidence.cell.release if old else name,
+        verdict=Verdict.NO_DATA,
         outcome=Change.INCONCLUSIVE,
-        findings=(Finding.NO_DATA,),
-        reason="one of the releases was not measured with speculation on",
+        findings=(Finding.BASELINE_INVALID,),
+        reason=f"the baseline {name} has not every prompt of this cell",
     )
-    before, after = _natural(old.evidence.on), _natural(new.evidence.on)
-    if before is None or after is None:
+    before = _complete(old.evidence.on) if old else None
+    after = _complete(new.evidence.on)
+    if old is None or before is None:
         return blank
+    if after is None:
+        return msgspec.structs.replace(
+            blank, findings=(Finding.NO_DATA,), reason="not every prompt of this cell was measured"
+        )
     if differing := differences(_settings(old), _settings(new)):
         return msgspec.structs.replace(
             blank,
@@ -111,6 +140,7 @@ def judge_cell_upgrade(old: Side, new: Side, family: Family, rule: Rule) -> Upgr
     rate = verdicts[0]
     return msgspec.structs.replace(
         blank,
+        verdict=_VERDICTS[rate.outcome],
         outcome=rate.outcome,
         findings=rate.findings or (Finding.EXPECTED,),
         reason=rate.reason,
@@ -160,8 +190,10 @@ def _acceptance_rule(arm: ArmEvidence) -> dict[str, str]:
     return {name: str(config[name]) for name in _RULE_FIELDS if name in config}
 
 
-def _natural(arms: tuple[ArmEvidence, ...]) -> Block | None:
-    return arms[0].natural if arms else None
+def _complete(arms: tuple[ArmEvidence, ...]) -> Block | None:
+    """Return the block of the first launch if every prompt of it was sent."""
+    block = arms[0].natural if arms else None
+    return block if block and len(block.requests) == block.sent.prompts else None
 
 
 def _diverged(old: Iterable[RequestRecord], new: Iterable[RequestRecord]) -> set[str]:

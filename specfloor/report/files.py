@@ -9,6 +9,7 @@ from specfloor.judge.run import RunResult
 from specfloor.judge.verdict import Verdict
 from specfloor.report.paragraphs import paragraph
 from specfloor.report.table import tables
+from specfloor.report.upgrade import upgrade_headline, upgrade_table
 from specfloor.runs.records import RunInfo
 
 SCHEMA = 1
@@ -29,6 +30,8 @@ def markdown(result: RunResult, info: RunInfo, folder: Path) -> str:
     parts.append(f"Run {info.run}, {info.started}, {info.environment.cpu}.")
     for release, table in tables(result.cells, "github").items():
         parts.append(f"## {release}\n\n{table}")
+    if compared := upgrade_table(result.cells, "github"):
+        parts.append(f"## Upgrade: {upgrade_headline(result.cells)}\n\n{compared}")
     if result.broken:
         parts.append("## What does not hold")
         parts += [f"```\n{paragraph(j, folder)}\n```" for j in result.broken]

@@ -5,6 +5,7 @@ from pathlib import Path
 from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
 from specfloor.judge.configuration import ConfigurationJudgement
 from specfloor.judge.run import Judgement
+from specfloor.judge.upgrade import UpgradeJudgement
 
 
 def paragraph(judgement: Judgement, folder: Path) -> str:
@@ -23,6 +24,9 @@ def paragraph(judgement: Judgement, folder: Path) -> str:
             details = _speed_details(judgement)
         case ConfigurationJudgement():
             what, details = "configuration", []
+        case UpgradeJudgement():
+            what = f"{judgement.outcome}, upgrade from {judgement.baseline}"
+            details = [f"{verdict.reason}." for verdict in judgement.quantities[1:]]
     findings = ", ".join(judgement.findings)
     evidence = " ".join(str(folder / name) for name in ("records.jsonl", *judgement.logs))
     return "\n".join(

@@ -274,7 +274,7 @@ def judged(
     cells: Sequence[Cell] = (CELL,),
 ) -> RunResult:
     """Return the judgement of a run of cells."""
-    book = JudgementBook(RecordIndex(records), catalog(), floors(*entries), RULE)
+    book = JudgementBook(RecordIndex(records), catalog(), floors(*entries), RULE, hardware="here")
     return judge_run([Wanted(cell, frozenset(purposes)) for cell in cells], book)
 
 

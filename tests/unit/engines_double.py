@@ -15,31 +15,32 @@ from tests.unit.builders import launch
 class Doubles:
     """Engines and client of a measurement, and the order in which they were used.
 
-    ``prepare``, ``start``, ``send`` and ``diagnose`` map the id of a launch to what happens there:
-    a Fault or another exception is raised; for ``send`` also an :class:`Ending`.
+    ``on_prepare``, ``on_start`` and ``on_diagnose`` map the id of a launch to what is raised there
+    (or told, for a diagnosis); ``on_send`` maps ``<launch> <workload> <purpose>`` to what is raised
+    or to how the block ends. ``requests`` gives the records of a block.
     """
 
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.blocks: list[Block] = []
-        self.prepare_: dict[str, BaseException] = {}
-        self.start_: dict[str, BaseException] = {}
-        self.send_: dict[str, BaseException | Ending] = {}
-        self.diagnose_: dict[str, Fault] = {}
+        self.on_prepare: dict[str, BaseException] = {}
+        self.on_start: dict[str, BaseException] = {}
+        self.on_send: dict[str, BaseException | Ending] = {}
+        self.on_diagnose: dict[str, Fault] = {}
         self.running: str | None = None
         self.patience_s: float | None = None
         self.requests: Callable[[Block], list[Record]] = lambda _: []
 
     def prepare(self, key: LaunchKey) -> None:
         self.calls.append(f"prepare {key.id}")
-        _raise(self.prepare_.get(key.id))
+        _raise(self.on_prepare.get(key.id))
 
     @contextlib.contextmanager
     def start(self, key: LaunchKey, log: Path) -> Iterator[Running]:
         self.calls.append(f"start {key.id}")
         assert self.running is None, "one server at a time"
         log.write_text("a log\n")
-        _raise(self.start_.get(key.id))
+        _raise(self.on_start.get(key.id))
         self.running = key.id
         try:
             yield _Server(self, key)
@@ -71,7 +72,7 @@ class Doubles:
             if on_record(record):
                 stopped = True
                 break
-        what = self.send_.get(f"{block.launch} {block.key.workload} {block.key.purpose}")
+        what = self.on_send.get(f"{block.launch} {block.key.workload} {block.key.purpose}")
         if not isinstance(what, Ending):
             _raise(what)
             what = Ending.STOPPED if stopped else Ending.COMPLETE
@@ -96,7 +97,7 @@ class _Server:
 
     def diagnose(self, patience_s: float) -> Fault | None:
         self._doubles.patience_s = patience_s
-        return self._doubles.diagnose_.get(self._key.id)
+        return self._doubles.on_diagnose.get(self._key.id)
 
 
 def _raise(what: BaseException | None) -> None:

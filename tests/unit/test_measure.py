@@ -183,7 +183,7 @@ class TestStopping:
 
 class TestFaults:
     def test_a_server_that_does_not_start(self, measured, doubles):
-        doubles.start_[ON0] = Fault(Finding.START_FAIL, "it ended", "no memory")
+        doubles.on_start[ON0] = Fault(Finding.START_FAIL, "it ended", "no memory")
         measurement = measured()
         measurement.run_through(3)
         assert finding(measurement) == FindingRecord(
@@ -191,7 +191,7 @@ class TestFaults:
         )
         # the same arm is not tried again, the other goes on
         assert started(doubles) == [OFF0, ON0, OFF1]
-        assert measurement.lines[-4:-2] == [
+        assert measurement.lines[-5:-3] == [
             f"[2/4] {ON0}: START_FAIL: it ended",
             f"[3/4] {ON1}: skipped, this arm did not start before",
         ]
@@ -199,7 +199,7 @@ class TestFaults:
     def test_other_arms_and_families_go_on(self, measured, doubles):
         other = CELL.on_release("cpu-1.0")
         plan = plan_launches([(CELL, {NATURAL}), (other, {NATURAL})])
-        doubles.start_[OFF0] = Fault(Finding.START_FAIL, "it ended")
+        doubles.on_start[OFF0] = Fault(Finding.START_FAIL, "it ended")
         measurement = measured(plan)
         measurement.run_through(3)
         assert started(doubles) == [launch.key.id for launch in plan.launches]
@@ -208,7 +208,7 @@ class TestFaults:
         ]
 
     def test_what_cannot_be_prepared_has_no_log(self, measured, doubles):
-        doubles.prepare_[OFF0] = Fault(Finding.START_FAIL, "no such package")
+        doubles.on_prepare[OFF0] = Fault(Finding.START_FAIL, "no such package")
         measurement = measured()
         measurement.run_through(0)
         assert finding(measurement).evidence is None
@@ -216,7 +216,7 @@ class TestFaults:
         assert [split.phase for split in of(measurement, SplitRecord)] == [Phase.INSTALL]
 
     def test_the_time_of_a_start_that_failed_is_no_time_of_the_harness(self, measured, doubles):
-        doubles.start_[OFF0] = Fault(Finding.START_FAIL, "it ended")
+        doubles.on_start[OFF0] = Fault(Finding.START_FAIL, "it ended")
         measurement = measured()
         measurement.run_through(0)
         phases = [split.phase for split in of(measurement, SplitRecord)]
@@ -228,7 +228,7 @@ class TestFaults:
     def test_a_server_that_fails_in_a_block(self, measured, doubles, ending, finding_):
         made = [r for r in natural(prompts=3, failed=[2]) if isinstance(r, RequestRecord)]
         doubles.requests = lambda _: made
-        doubles.send_[f"{ON0} code natural"] = ending
+        doubles.on_send[f"{ON0} code natural"] = ending
         measurement = measured()
         measurement.run_through(2)
         # nothing measured is lost, what was to follow is not sent, the server is stopped
@@ -243,8 +243,8 @@ class TestFaults:
         assert started(doubles) == [OFF0, ON0, ON1]
 
     def test_the_diagnosis_knows_better(self, measured, doubles):
-        doubles.send_[f"{OFF0} code forced"] = Ending.HUNG
-        doubles.diagnose_[OFF0] = Fault(Finding.CRASH, "the engine ended", "no memory")
+        doubles.on_send[f"{OFF0} code forced"] = Ending.HUNG
+        doubles.on_diagnose[OFF0] = Fault(Finding.CRASH, "the engine ended", "no memory")
         measurement = measured()
         measurement.run_through(0)
         record = finding(measurement)
@@ -253,7 +253,7 @@ class TestFaults:
         assert record.block == block_key(FORCED)
 
     def test_a_block_that_stopped_as_asked_is_no_fault(self, measured, doubles):
-        doubles.send_[f"{OFF0} code natural"] = Ending.STOPPED
+        doubles.on_send[f"{OFF0} code natural"] = Ending.STOPPED
         measurement = measured()
         measurement.run_through(0)
         assert not of(measurement, FindingRecord)
@@ -264,9 +264,9 @@ class TestInterruption:
     @pytest.mark.parametrize("where", ["start", "send"])
     def test_the_server_is_stopped_and_not_started_again(self, measured, doubles, where):
         if where == "start":
-            doubles.start_[OFF0] = KeyboardInterrupt()
+            doubles.on_start[OFF0] = KeyboardInterrupt()
         else:
-            doubles.send_[f"{OFF0} code natural"] = KeyboardInterrupt()
+            doubles.on_send[f"{OFF0} code natural"] = KeyboardInterrupt()
         measurement = measured()
         with pytest.raises(KeyboardInterrupt):
             measurement.run_through(3)
@@ -276,14 +276,14 @@ class TestInterruption:
         assert started(doubles) == [OFF0, ON0]
 
     def test_a_programming_error_is_not_taken_for_a_fault(self, measured, doubles):
-        doubles.send_[f"{OFF0} code natural"] = ZeroDivisionError()
+        doubles.on_send[f"{OFF0} code natural"] = ZeroDivisionError()
         measurement = measured()
         with pytest.raises(ZeroDivisionError):
             measurement.run_through(0)
         assert doubles.running is None
 
     def test_time_until_then_is_counted(self, measured, doubles):
-        doubles.send_[f"{OFF0} code natural"] = KeyboardInterrupt()
+        doubles.on_send[f"{OFF0} code natural"] = KeyboardInterrupt()
         measurement = measured()
         with contextlib.suppress(KeyboardInterrupt):
             measurement.run_through(0)

@@ -279,7 +279,7 @@ def test_a_model_without_a_draft_layer_cannot_drift(place: Place):
     assert place.folders() == []
 
 
-@pytest.mark.parametrize("noise", [None, 0.0])
+@pytest.mark.parametrize("noise", [None, 0.0, -1.0])
 def test_a_perturbed_draft_needs_noise(place: Place, noise: float | None):
     place.embed("tiny", UNTOUCHED | NOISY)
     with pytest.raises(UsageError, match="needs a noise above 0"):

@@ -1,0 +1,95 @@
+"""A drafter of known acceptance, for vLLM's ``custom_class`` method.
+
+It runs in the engine's interpreter, with this folder on PYTHONPATH, without specfloor.
+It drafts what the target itself said before in the same place, and spoils each token with a chance
+that is drawn once per request. So prompts are sent twice: the first time it learns and drafts
+nothing, the second time each drafted token is kept with a known probability. The answers of the
+first time must be at least k tokens longer, or the last drafts are short.
+
+Set by the environment variable SPECFLOOR_DRAFTER, a JSON object: ``mean`` and ``sd`` of the
+per-token probability over requests (a Beta distribution) and ``seed``.
+"""
+
+import json
+import os
+import random
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+SETTING = "SPECFLOOR_DRAFTER"
+
+
+class CalibratedDrafter:
+    """Drafts recorded continuations, each token spoiled with the request's own probability."""
+
+    def __init__(self, vllm_config: Any) -> None:  # noqa: ANN401 - vLLM is not imported here
+        settings = json.loads(os.environ[SETTING])
+        self._mean = float(settings["mean"])
+        self._sd = float(settings["sd"])
+        self._seed = int(settings["seed"])
+        self._k = int(vllm_config.speculative_config.num_speculative_tokens)
+        self._vocabulary = int(vllm_config.model_config.get_vocab_size())
+        self._next: dict[int, int] = {}
+        """Hash of a prefix → the token that the target put after it."""
+        self._request: dict[int, int] = {}
+        """Hash of a prefix → the hash of the prompt it began with."""
+        self._kept: dict[int, float] = {}
+        """Hash of a prompt → the probability that a drafted token is kept."""
+
+    def load_model(self, *_: object, **__: object) -> None:
+        """Do nothing: there are no weights."""
+
+    def propose(
+        self,
+        sampled_token_ids: Sequence[Sequence[int]],
+        num_tokens_no_spec: Sequence[int],
+        token_ids_cpu: Any,  # noqa: ANN401 - a numpy array, batch × positions
+        **_: object,
+    ) -> list[list[int]]:
+        """Return up to k drafted tokens for each request of the batch."""
+        return [
+            self._draft([int(t) for t in token_ids_cpu[i, : num_tokens_no_spec[i]]], len(fresh))
+            if len(fresh)
+            else []
+            for i, fresh in enumerate(sampled_token_ids)
+        ]
+
+    def _draft(self, tokens: list[int], fresh: int) -> list[int]:
+        """Learn the ``fresh`` last tokens, then draft what came after them before."""
+        place = _hash(tokens[:-fresh])
+        prompt = self._request.setdefault(place, place)
+        for token in tokens[-fresh:]:
+            self._next[place] = token
+            place = hash((place, token))
+            self._request[place] = prompt
+        drafted: list[int] = []
+        while len(drafted) < self._k and place in self._next:
+            token = self._next[place]
+            drafted.append(token if self._keeps(place, prompt) else self._spoilt(token))
+            place = hash((place, token))
+        return drafted
+
+    def _keeps(self, place: int, prompt: int) -> bool:
+        if prompt not in self._kept:
+            self._kept[prompt] = self._probability(self._draw(prompt))
+        return self._draw(prompt, place).random() < self._kept[prompt]
+
+    def _draw(self, *about: int) -> random.Random:
+        """Return randomness that depends on nothing but the seed and what it is about."""
+        return random.Random(repr((self._seed, *about)))  # noqa: S311 - not for secrets
+
+    def _probability(self, draw: random.Random) -> float:
+        if self._sd == 0:
+            return self._mean
+        weight = self._mean * (1 - self._mean) / self._sd**2 - 1
+        return draw.betavariate(self._mean * weight, (1 - self._mean) * weight)
+
+    def _spoilt(self, token: int) -> int:
+        return (token + 1) % self._vocabulary
+
+
+def _hash(tokens: Iterable[int]) -> int:
+    place = 0
+    for token in tokens:
+        place = hash((place, token))
+    return place

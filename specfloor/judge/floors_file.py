@@ -1,0 +1,88 @@
+"""Writing floors into a file that people also edit: what they wrote around them stays."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import tomlkit
+from tomlkit.items import AoT, Table
+
+from specfloor.errors import UsageError
+from specfloor.judge.floors import Floor, Scope
+from specfloor.judge.proposals import Proposal
+
+_SCOPE = Scope.__struct_fields__
+
+
+def write_floors(proposals: Iterable[Proposal], files: Iterable[Path], fresh: Path) -> list[Path]:
+    """Write each proposal into the file its old floor is in, new ones into ``fresh``.
+
+    Comments and the order of entries stay. Returns the files that changed.
+
+    Raises:
+        UsageError: a file cannot be written, or none of ``files`` holds a floor to be replaced.
+    """
+    documents = {
+        path: tomlkit.parse(path.read_text(encoding="utf-8"))
+        for path in {*files, fresh}
+        if path.exists()
+    }
+    documents.setdefault(fresh, tomlkit.document())
+    changed: dict[Path, None] = {}
+    for proposal in proposals:
+        if proposal.old is None:
+            _entries(documents[fresh]).append(_table(proposal.new))
+            changed[fresh] = None
+            continue
+        path, table = _find(proposal.old, documents)
+        table.update(_plain(proposal.new))
+        changed[path] = None
+    for path in changed:
+        try:
+            path.write_text(tomlkit.dumps(documents[path]), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"floor file {path} cannot be written ({error.strerror})") from None
+    return list(changed)
+
+
+def _find(floor: Floor, documents: dict[Path, tomlkit.TOMLDocument]) -> tuple[Path, Table]:
+    scope = {name: value for name, value in _plain(floor).items() if name in _SCOPE}
+    for path, document in documents.items():
+        for table in _entries(document):
+            entry = msgspec.convert(table.unwrap(), Floor)
+            if {n: v for n, v in _plain(entry).items() if n in _SCOPE} == scope:
+                return path, table
+    raise UsageError(f"the floor for the {floor.where} is in none of the floor files any more")
+
+
+def _entries(document: tomlkit.TOMLDocument) -> AoT:
+    if "floor" not in document:
+        document["floor"] = tomlkit.aot()
+    entries = document["floor"]
+    assert isinstance(entries, AoT)
+    return entries
+
+
+def _table(floor: Floor) -> Table:
+    table = tomlkit.table()
+    table.update(_plain(floor))
+    return table
+
+
+def _plain(floor: Floor) -> dict[str, Any]:
+    """Return the fields that are set, as TOML values; the history as inline tables on lines."""
+    fields = {
+        name: value
+        for name, value in msgspec.structs.asdict(floor).items()
+        if value is not None and name != "history"
+    }
+    fields["quantity"] = str(floor.quantity)
+    if floor.history:
+        history = tomlkit.array()
+        for former in floor.history:
+            line = tomlkit.inline_table()
+            line.update(msgspec.structs.asdict(former))
+            history.append(line)
+        fields["history"] = history.multiline(True)
+    return fields

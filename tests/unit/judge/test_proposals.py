@@ -1,0 +1,128 @@
+"""Floors from a run: they rise by themselves and fall only for a reason."""
+
+import datetime
+
+import pytest
+
+from specfloor.judge.floors import Quantity, read_floors
+from specfloor.judge.floors_file import write_floors
+from specfloor.judge.proposals import Origin, propose
+from tests.unit.builders import CELL, both_arms, floor, judged, report_only
+
+ORIGIN = Origin("20270101-120000", datetime.date(2027, 1, 1), "two cores")
+
+
+def proposed(*entries, records=None, reason=None, margin=0.05):
+    result = judged(records or both_arms(launches=3), *entries)
+    return propose(result, origin=ORIGIN, margin=margin, reason=reason)
+
+
+def test_a_floor_rises_to_the_lower_end_less_the_margin():
+    low = judged(both_arms(), floor(0.5)).cells[0].acceptance.summary.rate_mean.interval.low
+    (raised,), _ = proposed(floor(0.5), report_only("speedup"))
+    assert 0.5 < raised.new.value <= low * 0.95 < raised.new.value + 0.001
+    assert raised.new.history[-1].value == 0.5
+    assert (raised.new.n, raised.new.source) == (40, "run 20270101-120000")
+
+
+def test_a_floor_is_lowered_only_for_a_reason_which_stays_in_it():
+    nothing, kept = proposed(floor(0.69), report_only("speedup"))
+    assert not nothing
+    assert "lowering it needs --reason" in kept[0].why
+    (lowered,), _ = proposed(floor(0.69), report_only("speedup"), reason="the prompts changed")
+    assert lowered.new.value < 0.69
+    assert lowered.new.reason == lowered.new.history[-1].reason == "the prompts changed"
+
+
+def test_a_run_that_stopped_early_supports_no_floor():
+    short = both_arms(on={"answered": 20}, launches=3)
+    nothing, kept = proposed(floor(0.5), report_only("speedup"), records=short)
+    assert not nothing
+    assert "--no-early-stop" in kept[0].why
+
+
+def test_failed_requests_support_no_floor():
+    nothing, _ = proposed(
+        floor(0.5), report_only("speedup"), records=both_arms(on={"failed": (3,)}, launches=3)
+    )
+    assert not nothing
+
+
+def test_one_pair_of_launches_supports_no_floor_of_the_speedup():
+    records = both_arms(launches=1)
+    nothing, kept = proposed(report_only(), floor(1.2, "speedup"), records=records)
+    assert not nothing
+    assert {one.quantity for one in kept} == {Quantity.ACCEPTANCE_RATE, Quantity.SPEEDUP}
+
+
+def test_what_is_reported_without_a_floor_stays_so():
+    nothing, kept = proposed(report_only(), report_only("speedup"))
+    assert not nothing
+    assert "nothing to go by yet" in kept[0].why
+
+
+def test_a_cell_without_an_entry_gets_a_floor():
+    proposals, _ = proposed(report_only("speedup", family="another"))
+    rate, speedup = (proposal.new for proposal in proposals)
+    assert (rate.k, rate.workload, rate.tier, rate.concurrency) == (3, "code", "off", None)
+    assert speedup.concurrency == CELL.concurrency
+    assert speedup.launches == 3
+
+
+FILE = """\
+# measured on a quiet machine
+[[floor]]
+family = "glm-9.1-tiny"  # the tiny one
+method = "mtp"
+quantity = "acceptance_rate"
+value = 0.5
+source = "a run"
+date = 2026-05-01
+hardware = "two cores"
+reason = "it was reached"
+n = 40
+
+[[report_only]]
+family = "glm-9.1-tiny"
+method = "mtp"
+quantity = "speedup"
+reason = "too small"
+"""
+
+
+def test_writing_keeps_what_people_wrote(tmp_path):
+    path = tmp_path / "cpu.toml"
+    path.write_text(FILE)
+    proposals, _ = proposed(*read_floors([path]).entries)
+    assert write_floors(proposals, [path], path) == [path]
+    text = path.read_text()
+    assert "# measured on a quiet machine" in text
+    assert "# the tiny one" in text
+    (written,) = read_floors([path]).floors
+    assert written == proposals[0].new
+
+
+def test_writing_twice_keeps_the_whole_history(tmp_path):
+    path = tmp_path / "cpu.toml"
+    path.write_text(FILE)
+    proposals, _ = proposed(*read_floors([path]).entries)
+    write_floors(proposals, [path], path)
+    lowered, _ = proposed(
+        *read_floors([path]).entries, margin=0.2, reason="a quieter machine is gone"
+    )
+    write_floors(lowered, [path], path)
+    (written,) = read_floors([path]).floors
+    assert [former.value for former in written.history] == [0.5, proposals[0].new.value]
+
+
+def test_a_new_floor_starts_a_file(tmp_path):
+    path = tmp_path / "fresh.toml"
+    proposals, _ = proposed(report_only("speedup", family="another"))
+    write_floors(proposals, [], path)
+    assert read_floors([path]).floors == tuple(proposal.new for proposal in proposals)
+
+
+@pytest.mark.parametrize("margin", [0.01, 0.1])
+def test_the_margin_is_what_is_left_as_room(margin):
+    (raised,), _ = proposed(floor(0.2), report_only("speedup"), margin=margin)
+    assert raised.new.value < 0.7 * (1 - margin)

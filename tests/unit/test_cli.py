@@ -1,0 +1,182 @@
+"""The command line: what it prints and what the shell gets."""
+
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from specfloor import __version__, cli
+from specfloor.cells import OFF
+from specfloor.judge.run import Basis, Wanted, write_basis
+from specfloor.runs.records import Purpose
+from specfloor.runs.store import RECORDS, RunWriter
+from specfloor.triage.findings import Finding
+from tests.unit.builders import (
+    CELL,
+    RULE,
+    both_arms,
+    catalog,
+    fault,
+    floor,
+    floors,
+    info,
+    launch,
+    natural,
+    report_only,
+)
+
+FLOORS = (floor(0.6), report_only("speedup"))
+DEAD = both_arms(on={"accepted": (0,) * 10})
+
+
+@pytest.fixture
+def specfloor(monkeypatch, capsys):
+    """Run the command line on the small catalogue; return exit code, output and errors."""
+    monkeypatch.setattr(cli, "load_catalog", catalog)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["specfloor", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        return ended.value.code or 0, out, err
+
+    return run
+
+
+@pytest.fixture
+def stored(tmp_path):
+    def store(records, *entries, complete=True):
+        wanted = (Wanted(CELL, frozenset(Purpose)),)
+        with RunWriter(tmp_path / "r1", info()) as writer:
+            write_basis(Basis(wanted, floors(*(entries or FLOORS)), RULE), writer.folder)
+            for record in records:
+                writer.append(record)
+            if complete:
+                writer.complete()
+        return writer.folder
+
+    return store
+
+
+def test_a_run_that_holds(specfloor, stored):
+    code, out, err = specfloor("report", stored(both_arms()))
+    assert (code, err) == (0, "")
+    assert out.startswith("cpu-2.0\nfamily")
+    assert out.endswith("\n2 PASS, 1 reported\n")
+
+
+def test_a_run_with_a_fail(specfloor, stored):
+    folder = stored(DEAD)
+    code, out, _ = specfloor("report", folder)
+    assert code == 1
+    assert f"FAIL ACCEPT_ZERO: acceptance of {CELL.id}" in out
+    assert "everything else looked as always" in out
+    assert f"Evidence: {folder / RECORDS}" in out
+    assert out.endswith("1 PASS, 1 FAIL, 1 reported\n")
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [],
+        [fault(Finding.START_FAIL, OFF), launch(CELL.arm), *natural(CELL.arm)],
+    ],
+)
+def test_a_run_that_concludes_nothing(specfloor, stored, records):
+    code, out, _ = specfloor("report", stored(records, complete=False))
+    assert code == 10
+    assert "NO_DATA" in out
+    assert out.endswith("(the run did not come to its end)\n")
+
+
+def test_one_launch_is_inconclusive(specfloor, stored):
+    code, out, _ = specfloor("report", stored(both_arms(), floor(0.6), floor(1.3, "speedup")))
+    assert code == 10
+    assert "INCONCLUSIVE INCONCLUSIVE: speed of" in out
+
+
+def test_a_fail_outweighs_what_is_inconclusive(specfloor, stored):
+    code, _, _ = specfloor("report", stored(DEAD, floor(0.6), floor(1.3, "speedup")))
+    assert code == 1
+
+
+def test_a_last_record_that_was_cut_off_is_said(specfloor, stored):
+    folder = stored(both_arms())
+    path = folder / RECORDS
+    path.write_bytes(path.read_bytes()[:-9])
+    code, out, _ = specfloor("report", folder)
+    assert code == 0
+    assert "The last record was cut off and is left out." in out
+
+
+def broken_record(folder):
+    (folder / RECORDS).write_text('{"record": "?"}\n')
+
+
+def no_basis(folder):
+    (folder / "basis.json").unlink()
+
+
+def of_the_future(folder):
+    newer = msgspec.json.encode(msgspec.structs.replace(info(), schema=99))
+    (folder / "run.json").write_bytes(newer)
+
+
+def no_run(folder):
+    (folder / "run.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (broken_record, "line 1 is not a record"),
+        (no_basis, "without it a run cannot be judged again"),
+        (of_the_future, "update specfloor"),
+        (no_run, "name the folder of a run"),
+    ],
+)
+def test_a_folder_that_cannot_be_judged(specfloor, stored, damage, message):
+    folder = stored(both_arms())
+    damage(folder)
+    code, out, err = specfloor("report", folder)
+    assert (code, out) == (4, "")
+    assert err.startswith("specfloor: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["report"], ["reprot"], ["report", "--no-such-option", "x"]])
+def test_a_command_line_that_is_none(specfloor, arguments):
+    code, _, err = specfloor(*arguments)
+    assert code == 4
+    assert "Error: " in err
+
+
+def test_an_interrupted_command_line(specfloor, stored, monkeypatch):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "read_run", interrupt)
+    code, _, _ = specfloor("report", stored([]))
+    assert code == 130
+
+
+def test_the_version(specfloor):
+    code, out, _ = specfloor("--version")
+    assert code == 0
+    assert __version__ in out
+
+
+def test_it_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "specfloor", "report", "no/such/folder"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 4
+    assert done.stderr.startswith("specfloor: ")
+    assert done.stderr.count("\n") == 1
