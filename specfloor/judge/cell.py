@@ -16,6 +16,13 @@ from specfloor.judge.floors import Floor, Quantity, ReportOnly
 from specfloor.judge.looping import loops
 from specfloor.judge.outputs import OutputAgreement, compare_outputs
 from specfloor.judge.speed import LaunchTimes, judge_speed, summarize_speed
+from specfloor.judge.times import (
+    Clock,
+    clock_of_cell,
+    time_per_step,
+    times_of_arms,
+    times_per_token,
+)
 from specfloor.judge.verdict import (
     AcceptanceSummary,
     AcceptanceVerdict,
@@ -23,7 +30,7 @@ from specfloor.judge.verdict import (
     SpeedVerdict,
     Verdict,
 )
-from specfloor.runs.records import FindingRecord, Purpose, RequestRecord
+from specfloor.runs.records import FindingRecord, Purpose
 from specfloor.signals.choose import BlockSignals, choose
 from specfloor.signals.counts import Rung
 from specfloor.triage.findings import Finding
@@ -68,7 +75,7 @@ class SpeedJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is said of a cell's speedup; fields as in :class:`AcceptanceJudgement`.
 
     ``off_s`` and ``on_s`` are the median time per output token of each arm over its requests, in
-    seconds.
+    seconds, taken as ``clock`` says.
     """
 
     cell: Cell
@@ -77,6 +84,7 @@ class SpeedJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
     floor: Floor | None
     report_only: str | None
+    clock: Clock = Clock.AFTER_FIRST
     off_s: float | None = None
     on_s: float | None = None
     detail: SpeedVerdict | None = None
@@ -141,7 +149,8 @@ def judge_cell_speed(
     """Judge the speedup of one cell; ``acceptance`` is what was said of its acceptance."""
     replace = msgspec.structs.replace
     floor, report_only = _floor_or_reason(entry)
-    times = [_launch_times(arm) for arm in (*evidence.off, *evidence.on)]
+    clock = clock_of_cell(evidence)
+    times = [_launch_times(arm, clock) for arm in (*evidence.off, *evidence.on)]
     launches = [launch for launch in times if launch is not None]
     judged = SpeedJudgement(
         cell=evidence.cell,
@@ -150,8 +159,9 @@ def judge_cell_speed(
         reason="no pair of launches, one off and one on, was measured for speed",
         floor=floor,
         report_only=report_only,
-        off_s=_median(launches, speculates=False),
-        on_s=_median(launches, speculates=True),
+        clock=clock,
+        off_s=_median(times_of_arms(evidence.off, clock)),
+        on_s=_median(times_of_arms(evidence.on, clock)),
         logs=_logs(evidence),
     )
     if fault := _broken_off(evidence.on):
@@ -214,40 +224,19 @@ def acceptance_floor(
     )
 
 
-def time_per_token(request: RequestRecord) -> float | None:
-    """Return the seconds per output token after the first chunk; None when it cannot be told."""
-    if not request.ok or len(request.chunk_tokens) < 2:
-        return None
-    tokens = sum(request.chunk_tokens[1:])
-    return (request.chunk_s[-1] - request.chunk_s[0]) / tokens if tokens else None
-
-
-def times_per_token(block: Block | None) -> dict[str, float]:
-    """Return the time per output token of each prompt of a block that was sent for speed."""
-    requests = block.requests if block else ()
-    times = {request.prompt_id: time_per_token(request) for request in requests}
-    return {prompt: seconds for prompt, seconds in times.items() if seconds}
-
-
-def _launch_times(arm: ArmEvidence) -> LaunchTimes | None:
-    per_token = times_per_token(arm.forced)
+def _launch_times(arm: ArmEvidence, clock: Clock) -> LaunchTimes | None:
+    per_token = times_per_token(arm.forced, clock)
     if arm.forced is None or not per_token:
         return None
     per_step = {
-        request.prompt_id: (request.chunk_s[-1] - request.chunk_s[0]) / (len(request.chunk_s) - 1)
+        request.prompt_id: seconds
         for request in arm.forced.requests
-        if request.prompt_id in per_token
+        if request.prompt_id in per_token and (seconds := time_per_step(request, clock))
     }
     return LaunchTimes(arm.key.arm.speculates, arm.key.repeat, per_token, per_step)
 
 
-def _median(launches: Sequence[LaunchTimes], *, speculates: bool) -> float | None:
-    times = [
-        seconds
-        for launch in launches
-        if launch.speculates is speculates
-        for seconds in launch.seconds_per_token.values()
-    ]
+def _median(times: Sequence[float]) -> float | None:
     return statistics.median(times) if times else None
 
 

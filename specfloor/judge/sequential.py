@@ -64,7 +64,8 @@ class _Wager:
         """Settle the bets on one score per run; NaN carries no score.
 
         ``left`` counts the prompts of a fixed set from this one on. Once even perfect ones could
-        not restore the hypothesis, it is impossible and the wealth without end.
+        not restore the hypothesis it is impossible, and the wealth without end: so a set of which
+        every prompt was tested is decided by its own mean.
         """
         z = np.where(np.isnan(scores), 0.0, self._sign * (scores - self._null))
         mean, drifts = np.zeros_like(z), self._drifts
@@ -182,8 +183,6 @@ class SequentialTest:
                 self._crossed = Verdict.PASS
             if self._crossed is not None:
                 self.decided_at = self.seen
-        if self.complete and self.decided_at is None and self.rated:
-            self.decided_at = self.seen
         return self.decision
 
     @property
@@ -277,8 +276,7 @@ def simulate(
         least: one number, or one per run.
         alpha: chance of FAIL at the floor.
         beta: chance of PASS at ``least``.
-        population: prompts of the fixed set, or None; a set whose every prompt is in ``scores`` is
-            decided by its own mean unless a wager decided before.
+        population: prompts of the fixed set, or None.
     """
     table = np.asarray(scores, dtype=np.float64)
     runs, requests = table.shape
@@ -295,10 +293,6 @@ def simulate(
         passes = open_ & ~fails & (both.above.log_wealth >= -math.log(beta))
         decision[fails], decision[passes] = -1, 1
         when[fails | passes] = i + 1
-    if both.complete:
-        open_ = (decision == 0) & (both.past.rated > 0)
-        holds = both.past.total >= (floors - _TINY) * both.past.rated
-        decision[open_] = np.where(holds, 1, -1)[open_]
     return Outcomes(decision, when)
 
 

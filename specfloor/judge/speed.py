@@ -182,8 +182,6 @@ def judge_speed(
     else:
         distance = float(np.log(summary.speedup / floor))
         needed = launches_needed(distance, summary.scatter, alpha=alpha, beta=beta)
-        if needed is not None:
-            needed = max(needed, summary.launches + 1)
     return SpeedVerdict(
         verdict=verdict,
         findings=(_finding(verdict, acceptance),),

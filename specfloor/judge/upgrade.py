@@ -1,14 +1,14 @@
 """A new release against an old one, cell by cell, on the same prompts."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
 from specfloor.catalog.model import Family
 from specfloor.cells import Cell
 from specfloor.engines.command import method_of
-from specfloor.judge.cell import Rule, time_per_token
+from specfloor.judge.cell import Rule
 from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence
 from specfloor.judge.paired import (
     LAUNCH_SD,
@@ -18,6 +18,7 @@ from specfloor.judge.paired import (
     judge_upgrade,
     pair_values,
 )
+from specfloor.judge.times import clock_for, time_per_token
 from specfloor.judge.verdict import Change, UpgradeVerdict, Verdict
 from specfloor.runs.records import RequestRecord
 from specfloor.signals.choose import choose
@@ -121,7 +122,12 @@ def judge_cell_upgrade(
         for quantity in (Quantity.RATE, Quantity.LENGTH)
     ]
     domains = {r.prompt_id: r.domain for r in (*before.requests, *after.requests)}
-    for quantity, take in ((Quantity.TPOT, time_per_token), (Quantity.TTFT, _first_token)):
+    clock = clock_for((*before.requests, *after.requests))
+    takes: tuple[tuple[Quantity, Callable[[RequestRecord], float | None]], ...] = (
+        (Quantity.TPOT, lambda request: time_per_token(request, clock)),
+        (Quantity.TTFT, _first_token),
+    )
+    for quantity, take in takes:
         times = [
             {r.prompt_id: seconds for r in block.requests if (seconds := take(r))}
             for block in (before, after)

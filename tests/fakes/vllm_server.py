@@ -207,6 +207,7 @@ class FakeVllm:
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/completions", self._complete)
         return app
 
     async def _health(self, _: web.Request) -> web.Response:
@@ -224,6 +225,14 @@ class FakeVllm:
         if self.knobs.garbage_metrics:
             return web.Response(text="<html><body>502 Bad Gateway</body></html>")
         return web.Response(body=generate_latest(self._series.registry))
+
+    async def _complete(self, _: web.Request) -> web.Response:
+        """Answer the single token that tells whether the server still serves."""
+        if _past(self.knobs.hang_after, self._requests):
+            await asyncio.Event().wait()
+        if not self._healthy:
+            return _dead()
+        return web.json_response({"choices": [{"text": WORDS[0], "finish_reason": "length"}]})
 
     async def _chat(self, http: web.Request) -> web.StreamResponse:
         asked = json.loads(await http.read())
@@ -258,11 +267,7 @@ class FakeVllm:
             _log("ERROR", "async_llm.py:906", "AsyncLLM output_handler failed.")
             _log("ERROR", "async_llm.py:906", dead)
             asyncio.get_running_loop().call_later(0.2, self._leave)
-        return _error(
-            500,
-            "InternalServerError",
-            "EngineCore encountered an issue. See stack trace (above) for the root cause.",
-        )
+        return _dead()
 
     async def _answer(
         self, http: web.Request, asked: dict[str, Any], number: int
@@ -468,6 +473,14 @@ def _past(limit: int | None, number: int) -> bool:
 
 def _rng(seed: int, purpose: str, key: str) -> random.Random:
     return random.Random(hashlib.sha256(f"{seed}\0{purpose}\0{key}".encode()).digest())
+
+
+def _dead() -> web.Response:
+    return _error(
+        500,
+        "InternalServerError",
+        "EngineCore encountered an issue. See stack trace (above) for the root cause.",
+    )
 
 
 def _error(status: int, kind: str, message: str) -> web.Response:

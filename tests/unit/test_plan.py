@@ -3,6 +3,7 @@
 import itertools
 import random
 
+import msgspec
 import pytest
 
 from specfloor.cells import OFF, Arm, Cell
@@ -71,6 +72,11 @@ def test_a_name_that_leaves_no_cell_is_an_error(selection, message):
         ids(**selection)
 
 
+def test_a_platform_without_a_core_family_leaves_no_cell():
+    with pytest.raises(UsageError, match="the selection leaves no cell to run"):
+        select_cells(catalog(DRIFTED), Selection())
+
+
 def test_releases_keep_the_order_given_and_the_first_is_the_baseline():
     cells = select_cells(catalog(), Selection(releases=("cpu-1.0", "cpu-2.0")))
     assert list(dict.fromkeys(cell.release for cell in cells)) == ["cpu-1.0", "cpu-2.0"]
@@ -92,6 +98,19 @@ def test_what_is_named_twice_counts_once():
 def test_naming_a_family_or_method_brings_it_in_though_it_is_not_core():
     assert {cell.split("-")[2] for cell in ids(families=("glm-drifted",))} == {"glm_drifted"}
     assert {cell.split("-")[3] for cell in ids(methods=("draft_model",))} == {"draft_model2"}
+
+
+@pytest.mark.parametrize(
+    ("core", "found"), [((False, True), "draft_model2"), ((False, False), "mtp3")]
+)
+def test_the_core_methods_of_a_family_or_its_first(core, found):
+    methods = [
+        msgspec.structs.replace(method, core=is_core)
+        for method, is_core in zip(GLM.methods, core, strict=True)
+    ]
+    family = msgspec.structs.replace(GLM, methods=tuple(methods))
+    cells = select_cells(catalog(family), Selection(workloads=("code",)))
+    assert [cell.arm.label for cell in cells] == [found]
 
 
 def test_any_k_and_concurrency_may_be_asked_for():

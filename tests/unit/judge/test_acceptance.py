@@ -151,6 +151,8 @@ def test_loops_beside_a_regression_are_both_said():
     judged = judge_acceptance(drawn(0.5, 30), FLOOR, looping=9)
     assert judged.verdict is Verdict.FAIL
     assert judged.findings == (Finding.ACCEPT_REGRESSION, Finding.SUSPICIOUS_ACCEPTANCE)
+    assert "9 texts repeat themselves" in judged.reason
+    assert "too good" not in judged.reason
 
 
 def test_stopping_live_is_judging_the_record():
@@ -172,6 +174,7 @@ def test_answers_that_come_after_the_decision_do_not_undo_it():
     late = judge_acceptance([*drawn(0.5, 30), *flat(0.98, 100)], Floor(value=0.6))
     assert late.verdict is first.verdict is Verdict.FAIL
     assert late.decided_at == first.decided_at
+    assert late.mean.interval.low < late.mean.interval.high
 
 
 def test_length_floor_scales_and_margin_is_of_the_length():

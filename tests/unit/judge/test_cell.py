@@ -10,8 +10,6 @@ from specfloor.judge.cell import (
     acceptance_floor,
     judge_cell_acceptance,
     judge_cell_speed,
-    time_per_token,
-    times_per_token,
 )
 from specfloor.judge.verdict import Verdict
 from specfloor.runs.records import CountersRecord, Purpose
@@ -370,32 +368,6 @@ class TestSpeed:
         assert judged.verdict is Verdict.FAIL
         assert judged.findings == (Finding.CRASH,)
         assert judged.reason.endswith("ended with CRASH too, so speculation is not the cause")
-
-
-class TestTimePerToken:
-    def test_the_first_chunk_is_not_in_it(self):
-        (request,) = (r for r in forced(ON, prompts=1) if hasattr(r, "chunk_s"))
-        assert time_per_token(request) == pytest.approx(10 * 0.02 / 31)
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            {"error": "it broke"},
-            {"chunk_tokens": (), "chunk_s": ()},
-            {"chunk_tokens": (5,), "chunk_s": (0.1,)},
-            {"chunk_tokens": (), "chunk_s": (0.1, 0.2)},
-            {"chunk_tokens": (1, 0), "chunk_s": (0.1, 0.2)},
-        ],
-    )
-    def test_what_cannot_be_told(self, change):
-        (request,) = (r for r in forced(ON, prompts=1) if hasattr(r, "chunk_s"))
-        assert time_per_token(msgspec.structs.replace(request, **change)) is None
-
-    def test_a_block(self):
-        found = evidence(launch(OFF), *forced(OFF, prompts=3))
-        assert times_per_token(None) == {}
-        times = times_per_token(found.off[0].forced)
-        assert times == pytest.approx({"p0": 0.02, "p1": 0.0202, "p2": 0.0204})
 
 
 class TestRuleAndFloor:

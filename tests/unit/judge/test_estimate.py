@@ -15,6 +15,7 @@ from specfloor.judge.estimate import (
     position_estimates,
     summarize_acceptance,
 )
+from specfloor.judge.sequential import SequentialTest
 from specfloor.signals.counts import DraftCounts, RequestCounts
 
 
@@ -145,6 +146,7 @@ def test_band_over_positions_holds_together():
         table = accepted(acceptances(law, 40, rng), law, rng)
         band = position_estimates([DraftCounts(40, 120, int(r.sum()), tuple(r)) for r in table])
         assert [e.value for e in band] == pytest.approx(list(table.sum(axis=0) / 1600))
+        assert [e.interval.level for e in band] == pytest.approx([1 - 0.05 / 3] * 3)
         missed += any(
             not e.interval.low < t < e.interval.high for e, t in zip(band, truth, strict=True)
         )
@@ -187,6 +189,23 @@ def test_domains_are_adjusted_and_only_the_bad_one_is_below():
         }
         assert domains["zh"].p_holm >= domains["zh"].p_value
     assert all(d.p_value is None for d in summarize_acceptance(good).per_domain)
+
+
+def test_p_values_after_an_early_stop_are_the_evidence_turned_over():
+    rates = [0.5, 0.4, 0.45, 0.9, 0.9]
+    measured = [request(f"p{i}", round(30 * r)) for i, r in enumerate(rates)]
+    test = SequentialTest(0.65, 0.65 * 0.95, alpha=0.05, beta=0.05)
+    highest = 0.0
+    for r in measured:
+        test.observe(r.counts.rate)
+        highest = max(highest, test.log_e_below)
+    assert highest > test.log_e_below
+    stopped, fixed = (
+        summarize_acceptance(measured, floor_rate=0.65, stopped_early=early).per_domain[0].p_value
+        for early in (True, False)
+    )
+    assert stopped == pytest.approx(np.exp(-highest))
+    assert fixed == pytest.approx(p_below([r.counts.rate for r in measured], 0.65))
 
 
 def test_head_is_not_ruled_by_a_few_long_requests():

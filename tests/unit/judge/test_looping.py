@@ -41,12 +41,15 @@ def table():
     [
         *(inspect.getsource(m) for m in (textwrap, json, json.encoder, unittest.case)),
         json.dumps([{"id": i, "status": "ok", "error": None} for i in range(60)], indent=2),
+        json.dumps(
+            [{"id": i, "status": "ok", "error": None, "retry": False} for i in range(60)], indent=2
+        ),
         json.dumps([{"name": f"n{i * i}", "age": i % 70, "tags": ["a", "b"]} for i in range(60)]),
         "\n".join(f"{i}. The square of {i} is {i * i}." for i in range(80)),
         "\n".join(f".c{i} {{\n  margin: 0;\n  padding: 0;\n  top: {i}px;\n}}" for i in range(50)),
         table(),
         ", ".join(str(i) for i in range(300)),
-        PROSE * 2,
+        inspect.getsource(textwrap)[:3000] * 2,
         "no. " * 20,
         "",
     ],

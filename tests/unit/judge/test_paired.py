@@ -81,6 +81,8 @@ def test_difference_is_the_paired_t_test():
     assert judged.result.p_value == pytest.approx(reference.pvalue)
     assert judged.result.difference_interval.low == pytest.approx(low)
     assert judged.result.difference_interval.high == pytest.approx(high)
+    shown = (stats.t.ppf(0.975, 29) + stats.t.ppf(0.95, 29)) * stats.sem(np.subtract(b, a))
+    assert judged.result.least_visible == pytest.approx(shown / np.mean(a))
 
 
 def test_relative_interval_agrees_with_the_difference():
@@ -228,6 +230,16 @@ def test_the_luck_of_a_launch_is_not_a_change():
     )
     steadier = judge_pairs(lucky, Quantity.TPOT, launches=Launches(LAUNCH_SD, 16))
     assert steadier.result.interval.low > judged.result.interval.low
+
+
+def test_the_luck_of_a_launch_counts_for_acceptance_too():
+    old, new = releases(160, 0.12)
+    shaky = judge_upgrade(old, new, Quantity.RATE, launches=Launches(0.2)).result
+    steady = judge_upgrade(old, new, Quantity.RATE).result
+    assert steady.outcome is Change.WORSE
+    assert shaky.outcome is Change.INCONCLUSIVE
+    assert shaky.interval.low < steady.interval.low
+    assert shaky.p_value > 0.05 > steady.p_value
 
 
 def test_what_cannot_be():

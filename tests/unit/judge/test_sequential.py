@@ -34,15 +34,17 @@ def wealth(rates, theta, gap, side, population):
 
 
 @pytest.mark.parametrize("population", [None, 60])
-@pytest.mark.parametrize("centre", [0.5, 0.6, 0.7])
-def test_wealth_is_the_formula(population, centre):
+@pytest.mark.parametrize("shift", [-0.1, 0.0, 0.05])
+@pytest.mark.parametrize(("floor", "least"), [(FLOOR, LEAST), (0.9, 0.88), (0.2, 0.18)])
+def test_wealth_is_the_formula(population, shift, floor, least):
     rng = np.random.default_rng(7)
+    centre = floor + shift
     rates = list(rng.beta(centre * 8, (1 - centre) * 8, 25))
-    test = SequentialTest(FLOOR, LEAST, alpha=0.05, beta=0.05, population=population)
+    test = SequentialTest(floor, least, alpha=0.05, beta=0.05, population=population)
     for n, rate in enumerate(rates, start=1):
         test.observe(rate)
-        below = wealth(rates[:n], FLOOR, FLOOR - LEAST, "below", population)
-        above = wealth(rates[:n], LEAST, FLOOR - LEAST, "above", population)
+        below = wealth(rates[:n], floor, floor - least, "below", population)
+        above = wealth(rates[:n], least, floor - least, "above", population)
         assert math.exp(test.log_e_below) == pytest.approx(below, rel=1e-9)
         assert math.exp(test.log_e_above) == pytest.approx(above, rel=1e-9)
 
@@ -97,9 +99,15 @@ def test_wealth_is_fair_over_every_order_of_a_set_on_the_edge(scores, side):
 
 
 def test_a_set_no_longer_able_to_hold_the_floor_fails_at_once():
-    test = fed([0.0] * 5, population=8, alpha=1e-12)
+    test = fed([0.0] * 5, population=7, alpha=1e-12)
     assert test.decision is Verdict.FAIL
-    assert test.decided_at == 4  # four of eight at zero leave at most 0.5
+    assert test.decided_at == 3  # three of seven at zero leave at most 4/7
+
+
+def test_complete_sets_of_many_runs_are_decided_by_their_own_means():
+    table = [[0.5, 0.61], [0.7, 0.5], [0.6, np.nan], [0.59, np.nan], [np.nan, np.nan]]
+    outcomes = simulate(table, FLOOR, LEAST, alpha=1e-9, beta=1e-9, population=2)
+    assert outcomes.decision.tolist() == [-1, 1, 1, -1, 0]
 
 
 @pytest.mark.parametrize(

@@ -102,5 +102,5 @@ def test_a_baseline_without_the_cell_is_no_baseline():
 
 
 def test_a_folder_that_is_no_run_is_one_sentence(tmp_path):
-    with pytest.raises(UsageError, match="run.json"):
+    with pytest.raises(UsageError, match=r"run\.json"):
         read_baseline(tmp_path, [CELL])
