@@ -9,6 +9,7 @@ from specfloor import __version__
 from specfloor.catalog import load_catalog
 from specfloor.commands.families import families
 from specfloor.commands.fixes import fixes
+from specfloor.commands.references import references
 from specfloor.commands.releases import releases
 from specfloor.errors import UsageError
 from specfloor.judge.run import RunResult, judge_stored
@@ -46,7 +47,7 @@ def report(folder: Path) -> int:
     return exit_code(result)
 
 
-for command in (families, fixes, releases):
+for command in (families, fixes, references, releases):
     cli.add_command(command)
 
 

@@ -63,15 +63,18 @@ class Speed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The evidence about one role: what one server, or one arm, did.
 
-    ``nothing`` says why there is no acceptance in it, when there is none; ``doubt`` what is damaged
-    or missing in it, so that it cannot carry a pass.
+    ``what`` is what ``role`` names: a role, a model, a server. ``nothing`` says why there is no
+    acceptance in it, when there is none; ``doubt`` what is damaged or missing in it, so that it
+    cannot carry a pass. ``bare_rate`` is an acceptance rate without counts, as V0's gauge gives it.
     """
 
     role: str
     runs: tuple[Run, ...]
+    what: str = "role"
     nothing: str | None = None
     doubt: str | None = None
     speed: Speed | None = None
+    bare_rate: float | None = None
 
     @property
     def tally(self) -> Tally | None:

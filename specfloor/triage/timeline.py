@@ -58,22 +58,25 @@ class Timeline:
 def share_of(parts: Sequence[Part], share: int, *, last: bool = False) -> Tally | None:
     """Return the first (or last) 1/``share`` of the windows, in whole parts; at least one."""
     windows = max(1, sum(part.windows for part in parts) // share)
-    taken: list[Part] = []
-    for part in reversed(parts) if last else parts:
-        if sum(p.windows for p in taken) >= windows:
-            break
-        taken.append(part)
-    return total(part.tally for part in taken)
+    return _until(parts, windows, [part.windows for part in parts], last=last)
 
 
 def end_of(parts: Sequence[Part], share: float, *, last: bool = False) -> Tally | None:
     """Return the first (or last) parts that together hold ``share`` of the draft tokens."""
-    wanted = share * sum(part.tally.draft_tokens for part in parts)
-    taken: list[Tally] = []
-    for part in reversed(parts) if last else parts:
-        if sum(tally.draft_tokens for tally in taken) >= wanted:
+    tokens = [part.tally.draft_tokens for part in parts]
+    return _until(parts, share * sum(tokens), tokens, last=last)
+
+
+def _until(
+    parts: Sequence[Part], wanted: float, weights: Sequence[int], *, last: bool
+) -> Tally | None:
+    step = -1 if last else 1
+    taken, reached = [], 0
+    for part, weight in zip(parts[::step], weights[::step], strict=True):
+        if reached >= wanted:
             break
         taken.append(part.tally)
+        reached += weight
     return total(taken)
 
 
@@ -84,7 +87,7 @@ def changes(parts: Sequence[Part]) -> tuple[Change, ...]:
     draft tokens; a side needs a tenth of the tokens, and the rates must differ by
     ``CHANGE_POINTS``.
     """
-    least = _LEAST_SHARE * sum(part.tally.draft_tokens for part in parts)
+    least = max(1.0, _LEAST_SHARE * sum(part.tally.draft_tokens for part in parts))
     found: list[int] = []
     spans = [(0, len(parts))]
     while spans and len(found) < _MOST_CHANGES:

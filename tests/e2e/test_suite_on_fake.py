@@ -295,8 +295,9 @@ def test_a_server_that_ignores_the_configuration(host):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_run_that_is_told_to_end(host, number):
-    host.set_knobs({"3": {"prefill_s": 0.2}})
-    running = host.start("tests/suite", *SMALL)
+    # slow enough that the signal comes in the middle
+    host.set_knobs({"3": {"prefill_s": 0.4}})
+    running = host.start("tests/suite", *SMALL, "--no-early-stop")
     finished = host.interrupt(
         running, number, after=b'"launch":"cpu-0.32.0-glm_moe_tiny-mtp3-0","b'
     )

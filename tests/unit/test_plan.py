@@ -222,6 +222,12 @@ def test_the_last_launch_a_cell_waits_for():
     assert plan.last_launch(cell(), FORCED) == plan.last_launch(cell(MTP1), FORCED) == 5
 
 
+def test_a_cell_does_not_wait_for_another_release_or_family():
+    cells = [cell(), cell(family=DRIFTED), cell(release="cpu-1.0")]
+    plan = plan_launches([(one, {NATURAL}) for one in cells])
+    assert [plan.last_launch(one, NATURAL) for one in cells] == [1, 3, 5]
+
+
 def test_nothing_wanted_starts_nothing():
     assert plan_launches([]).launches == ()
 

@@ -1,19 +1,20 @@
 """A drafter of known acceptance, for vLLM's ``custom_class`` method.
 
-It runs in the engine's interpreter, with this folder on PYTHONPATH, without specfloor.
-It drafts what the target itself said before in the same place, and spoils each token with a chance
-that is drawn once per request. So prompts are sent twice: the first time it learns and drafts
-nothing, the second time each drafted token is kept with a known probability. The answers of the
-first time must be at least k tokens longer, or the last drafts are short.
+It runs in the engine's interpreter, with this folder on PYTHONPATH, without specfloor. It drafts what
+the target itself said before in the same place, and spoils each token with a chance that is drawn
+once per request. So prompts are sent twice, greedily: the first time it learns and drafts nothing,
+the second time each drafted token is kept with a known probability. The answers of the first time
+must be more than k tokens longer, or the last drafts are short.
 
-Set by the environment variable SPECFLOOR_DRAFTER, a JSON object: ``mean`` and ``sd`` of the
-per-token probability over requests (a Beta distribution) and ``seed``.
+The environment variable SPECFLOOR_DRAFTER names a JSON file: ``mean`` and ``sd`` of the per-token
+probability over requests (a Beta distribution), and ``seed``. It may be changed while the engine runs.
 """
 
 import json
 import os
 import random
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 SETTING = "SPECFLOOR_DRAFTER"
@@ -23,15 +24,13 @@ class CalibratedDrafter:
     """Drafts recorded continuations, each token spoiled with the request's own probability."""
 
     def __init__(self, vllm_config: Any) -> None:  # noqa: ANN401 - vLLM is not imported here
-        settings = json.loads(os.environ[SETTING])
-        self._mean = float(settings["mean"])
-        self._sd = float(settings["sd"])
-        self._seed = int(settings["seed"])
+        self._settings = Path(os.environ[SETTING])
         self._k = int(vllm_config.speculative_config.num_speculative_tokens)
         self._vocabulary = int(vllm_config.model_config.get_vocab_size())
+        self._read_at = -1
         self._next: dict[int, int] = {}
         """Hash of a prefix → the token that the target put after it."""
-        self._request: dict[int, int] = {}
+        self._prompt: dict[int, int] = {}
         """Hash of a prefix → the hash of the prompt it began with."""
         self._kept: dict[int, float] = {}
         """Hash of a prompt → the probability that a drafted token is kept."""
@@ -47,6 +46,7 @@ class CalibratedDrafter:
         **_: object,
     ) -> list[list[int]]:
         """Return up to k drafted tokens for each request of the batch."""
+        self._read_settings()
         return [
             self._draft([int(t) for t in token_ids_cpu[i, : num_tokens_no_spec[i]]], len(fresh))
             if len(fresh)
@@ -54,14 +54,24 @@ class CalibratedDrafter:
             for i, fresh in enumerate(sampled_token_ids)
         ]
 
+    def _read_settings(self) -> None:
+        changed = self._settings.stat().st_mtime_ns
+        if changed == self._read_at:
+            return
+        settings = json.loads(self._settings.read_text(encoding="utf-8"))
+        self._mean, self._sd = float(settings["mean"]), float(settings["sd"])
+        self._seed = int(settings["seed"])
+        self._kept.clear()
+        self._read_at = changed
+
     def _draft(self, tokens: list[int], fresh: int) -> list[int]:
         """Learn the ``fresh`` last tokens, then draft what came after them before."""
         place = _hash(tokens[:-fresh])
-        prompt = self._request.setdefault(place, place)
+        prompt = self._prompt.setdefault(place, place)
         for token in tokens[-fresh:]:
             self._next[place] = token
             place = hash((place, token))
-            self._request[place] = prompt
+            self._prompt[place] = prompt
         drafted: list[int] = []
         while len(drafted) < self._k and place in self._next:
             token = self._next[place]
