@@ -9,8 +9,10 @@ from specfloor import __version__
 from specfloor.catalog import load_catalog
 from specfloor.commands.families import families
 from specfloor.commands.fixes import fixes
+from specfloor.commands.floors import floors
 from specfloor.commands.references import references
 from specfloor.commands.releases import releases
+from specfloor.commands.selfcheck import selfcheck
 from specfloor.errors import UsageError
 from specfloor.judge.run import RunResult, judge_stored
 from specfloor.judge.verdict import Verdict
@@ -47,7 +49,7 @@ def report(folder: Path) -> int:
     return exit_code(result)
 
 
-for command in (families, fixes, references, releases):
+for command in (families, fixes, floors, references, releases, selfcheck):
     cli.add_command(command)
 
 

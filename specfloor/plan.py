@@ -55,7 +55,7 @@ def select_cells(catalog: Catalog, selection: Selection) -> tuple[Cell, ...]:
     """Return the cells of a selection, in catalogue order.
 
     With nothing named, the default release of the platform, its core families, their core methods
-    with the default k, all workloads, the default tier, concurrency 1.
+    with the default k, their workloads, the default tier, concurrency 1.
 
     Raises:
         UsageError: a name is unknown, or the selection leaves no cell.
@@ -69,7 +69,11 @@ def select_cells(catalog: Catalog, selection: Selection) -> tuple[Cell, ...]:
         for method in _methods(family, selection)
         for k in _spec_tokens(method, selection)
         for workload, tier in itertools.product(
-            _among(family.workloads, selection.workloads),
+            _among(
+                (*family.workloads, *family.more_workloads),
+                selection.workloads,
+                default=len(family.workloads),
+            ),
             _among(tuple(family.tiers), selection.tiers, default=1),
         )
         for concurrency in dict.fromkeys(selection.concurrencies) or (1,)

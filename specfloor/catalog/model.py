@@ -180,7 +180,8 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A model line: checkpoint, methods, tiers, launch flags.
 
     ``tiers`` maps a tier to the chat template arguments that select it, the default first.
-    ``workloads`` are in ``workload_set``, a folder under ``fixtures/workloads``. ``serve`` are
+    ``workloads`` are in ``workload_set``, a folder under ``fixtures/workloads``;
+    ``more_workloads`` are there too and are run only when asked for. ``serve`` are
     flags of the server, values as text, ``""`` for a bare switch. ``floors_of`` names the family
     whose floors apply, when not its own. ``cards`` is the number of NPU devices it is served on, as
     the engine counts them.
@@ -199,6 +200,7 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workload_set: str
     workloads: tuple[str, ...]
     tiers: dict[str, dict[str, Any]]
+    more_workloads: tuple[str, ...] = ()
     core: bool = False
     aliases: tuple[str, ...] = ()
     serve: dict[str, str] = {}

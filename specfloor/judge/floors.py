@@ -20,6 +20,11 @@ ANY = "*"
 """In a floor's workload or tier: every one."""
 
 
+LAUNCHES = 3
+"""Launches an arm that judge a speedup where a floor says no other number: with two, the interval
+over launches is too wide for anything but a very large gain."""
+
+
 class Quantity(StrEnum):
     """What a floor bounds from below, and its unit."""
 
@@ -107,7 +112,7 @@ class Floor(Scope, frozen=True, forbid_unknown_fields=True, kw_only=True):
     hardware: str
     reason: str
     n: int
-    launches: int = 3
+    launches: int = LAUNCHES
     history: tuple[Former, ...] = ()
 
 
@@ -265,7 +270,7 @@ def _check_used(entry: Floor | ReportOnly, catalog: Catalog) -> None:
     if (
         method is None
         or entry.k not in (None, *method.k)
-        or entry.workload not in (ANY, *family.workloads)
+        or entry.workload not in (ANY, *family.workloads, *family.more_workloads)
         or entry.tier not in (ANY, *family.tiers)
     ):
         raise UsageError(

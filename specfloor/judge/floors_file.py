@@ -1,5 +1,6 @@
 """Writing floors into a file that people also edit: what they wrote around them stays."""
 
+import datetime
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,52 @@ import tomlkit
 from tomlkit.items import AoT, Table
 
 from specfloor.errors import UsageError
-from specfloor.judge.floors import Floor, Scope
-from specfloor.judge.proposals import Proposal
+from specfloor.judge.baseline import hardware_class
+from specfloor.judge.floors import Floor, Quantity, Scope
+from specfloor.judge.proposals import Origin, Proposal, propose
+from specfloor.judge.run import RunResult
+from specfloor.runs.records import RunInfo
 
 _SCOPE = Scope.__struct_fields__
+
+
+def update_floors(
+    result: RunResult,
+    info: RunInfo,
+    *,
+    folder: Path,
+    fresh: Path,
+    margin: float,
+    reason: str | None = None,
+) -> list[str]:
+    """Write the floors that a run supports, and return a line for each floor, written or kept.
+
+    Args:
+        result: the judgements of the run.
+        info: the run; it must have come to its end.
+        folder: where the floor files are.
+        fresh: the file that cells without a floor get theirs in.
+        margin: share of the lower end of an interval that is left as room.
+        reason: why floors may be lowered; without one they only rise.
+
+    Raises:
+        UsageError: the run did not come to its end, or a file cannot be written.
+    """
+    if not info.complete:
+        raise UsageError(f"the run {info.run} did not come to its end and supports no floor")
+    origin = Origin(
+        run=info.run,
+        date=datetime.date.fromisoformat(info.started[:10]),
+        hardware=hardware_class(info.environment),
+    )
+    proposals, kept = propose(result, origin=origin, margin=margin, reason=reason)
+    write_floors(proposals, sorted(folder.glob("*.toml")), fresh)
+    lines = []
+    for one in proposals:
+        before = f"{one.old.value:g} to " if one.old else ""
+        lines.append(f"floor of the {one.new.where}: {before}{one.new.value:g}")
+    lines += [f"floor kept, {one.quantity} of {one.cell.id}: {one.why}" for one in kept]
+    return lines
 
 
 def write_floors(proposals: Iterable[Proposal], files: Iterable[Path], fresh: Path) -> list[Path]:
@@ -75,9 +118,11 @@ def _plain(floor: Floor) -> dict[str, Any]:
     fields = {
         name: value
         for name, value in msgspec.structs.asdict(floor).items()
-        if value is not None and name != "history"
+        if value is not None and name not in ("history", "launches")
     }
     fields["quantity"] = str(floor.quantity)
+    if floor.quantity is Quantity.SPEEDUP:
+        fields["launches"] = floor.launches
     if floor.history:
         history = tomlkit.array()
         for former in floor.history:

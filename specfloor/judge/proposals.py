@@ -7,7 +7,7 @@ import msgspec
 
 from specfloor.cells import Cell
 from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
-from specfloor.judge.floors import Floor, Former, Quantity
+from specfloor.judge.floors import LAUNCHES, Floor, Former, Quantity
 from specfloor.judge.run import RunResult
 from specfloor.judge.verdict import Interval
 
@@ -104,7 +104,7 @@ def _decide(
         hardware=origin.hardware,
         reason=why,
         n=n,
-        launches=old.launches if old else n,
+        launches=old.launches if old else LAUNCHES,
         history=(*old.history, Former(old.value, origin.date, why)) if old else (),
     )
     return Proposal(fresh, old)

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from specfloor.catalog.references import beside
 from specfloor.judge.run import RunResult
 from specfloor.judge.verdict import Verdict
 from specfloor.report.paragraphs import paragraph
@@ -30,12 +31,19 @@ def markdown(result: RunResult, info: RunInfo, folder: Path) -> str:
     parts.append(f"Run {info.run}, {info.started}, {info.environment.cpu}.")
     for release, table in tables(result.cells, "github").items():
         parts.append(f"## {release}\n\n{table}")
+    if published := _published(result):
+        parts.append("## Published figures\n\n" + "\n".join(published))
     if compared := upgrade_table(result.cells, "github"):
         parts.append(f"## Upgrade: {upgrade_headline(result.cells)}\n\n{compared}")
     if result.broken:
         parts.append("## What does not hold")
         parts += [f"```\n{paragraph(j, folder)}\n```" for j in result.broken]
     return "\n\n".join(parts) + "\n"
+
+
+def _published(result: RunResult) -> list[str]:
+    """Return what others publish for the cells of a run, as a list; figures to read, not floors."""
+    return [f"- {cell.cell.pair_id}: {line}" for cell in result.cells for line in beside(cell.cell)]
 
 
 def headline(result: RunResult, *, complete: bool) -> str:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from specfloor.catalog.references import beside
 from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
 from specfloor.judge.configuration import ConfigurationJudgement
 from specfloor.judge.run import Judgement
@@ -50,6 +51,7 @@ def _acceptance_details(judgement: AcceptanceJudgement) -> list[str]:
     if judgement.summary and judgement.summary.per_position:
         profile = " ".join(f"{e.value:.3f}" for e in judgement.summary.per_position)
         lines.append(f"Accepted by position: {profile}.")
+    lines += [f"Published: {line}." for line in beside(judgement.cell)]
     if judgement.failed:
         lines.append(f"{judgement.failed} of {judgement.sent} requests failed.")
     return lines

@@ -1,8 +1,10 @@
 """``/metrics`` texts: differences between scrapes, per engine, model and label; V0's gauges."""
 
+import contextlib
+import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -95,6 +97,7 @@ class MetricsReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     since_restart: Tally | None = None
     contradiction: str | None = None
     gauges: Gauges | None = None
+    counted: Tally | None = None
     single: bool = False
 
     @property
@@ -115,8 +118,8 @@ class MetricsReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def tally(self) -> Tally | None:
         """The sum over engines; None where there is none to give."""
-        if self.problem is not None:
-            return None
+        if self.problem is not None or self.gauges is not None:
+            return self.counted
         return total(map(tally_of, self.drafting))
 
     @property
@@ -269,10 +272,12 @@ def _interval(found: Difference) -> Tally:
 
 
 def _gauges(text: str) -> Gauges:
-    values: Mapping[str, float] = {
-        match["name"].removeprefix("spec_decode_"): float(match["value"])
-        for match in _V0.finditer(text)
-    }
+    values: dict[str, float] = {}
+    for match in _V0.finditer(text):
+        with contextlib.suppress(ValueError):
+            value = float(match["value"])
+            if math.isfinite(value):
+                values[match["name"].removeprefix("spec_decode_")] = value
     emitted, generated = values.get("num_emitted_tokens"), values.get("generation_tokens")
     inflated = emitted is not None and generated is not None and emitted > generated * _INFLATED
     counts = {
@@ -288,15 +293,29 @@ def _gauges(text: str) -> Gauges:
 
 
 def _of_gauges(role: str, texts: Sequence[MetricsText], names: str | None) -> MetricsReading:
-    last = texts[-1].gauges
-    assert last is not None
-    return MetricsReading(role=role, names=names, gauges=last, single=len(texts) == 1)
+    gauges = [text.gauges for text in texts if text.gauges]
+    counted = _counted(gauges[-1])
+    if len(gauges) > 1 and counted is not None:
+        earlier = _counted(gauges[0])
+        counted = counted - earlier if earlier is not None else None
+    if counted is not None and counted.draft_tokens <= 0:
+        counted = None
+    return MetricsReading(
+        role=role, names=names, gauges=gauges[-1], counted=counted, single=len(texts) == 1
+    )
+
+
+def _counted(gauges: Gauges) -> Tally | None:
+    if gauges.drafted is None or gauges.accepted is None:
+        return None
+    drafts = gauges.drafted // gauges.k if gauges.k else None
+    return Tally(drafts, gauges.drafted, gauges.accepted, emitted_tokens=gauges.emitted)
 
 
 def _group_of_gauges(reading: MetricsReading, gauges: Gauges) -> Group:
     return Group(
         role=reading.role,
-        runs=(Run(tally=None, k=gauges.k),),
+        runs=(Run(tally=reading.counted, k=gauges.k),),
         bare_rate=gauges.draft_acceptance_rate,
         nothing="V0's gauges hold no rate" if gauges.draft_acceptance_rate is None else None,
     )

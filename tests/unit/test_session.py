@@ -97,6 +97,7 @@ class TestRounds:
         assert self.rounds(SPEED_FLOOR) == {place: 3}
         assert self.rounds(floor(1.3, "speedup", launches=5)) == {place: 5}
         assert self.rounds(SPEED_FLOOR, asked=2) == {place: 2}
+        assert self.rounds(SPEED_FLOOR, asked=1) == {place: 1}
 
     def test_nothing_else_does(self):
         assert self.rounds() == {}
@@ -272,6 +273,25 @@ class TestRun:
         assert session.book.acceptance(CELL).verdict is Verdict.PASS
 
     @pytest.mark.parametrize(
+        ("method", "k", "whole"), [("draft_model", 2, False), ("mtp", 3, True)]
+    )
+    def test_perfection_ends_an_arm_early_only_where_the_draft_is_the_target(
+        self, opened, doubles, method, k, whole
+    ):
+        cell = msgspec.structs.replace(CELL, method=method, k=k)
+        doubles.requests = lambda block: natural(
+            OFF if "-off-" in block.launch else cell.arm,
+            accepted=(k,) * 10,
+            vary=False,
+            prompts=PROMPTS,
+            cell=cell,
+        )[1:]
+        entries = floor(0.2, method=method), report_only("speedup", method=method)
+        session = opened(*entries, cells=(cell,), purposes=[NATURAL])
+        session.measure(cell, NATURAL)
+        assert (opened_requests(session, cell)[True] == PROMPTS) is whole
+
+    @pytest.mark.parametrize(
         ("entries", "options"),
         [
             ([floor(0.2), report_only("speedup")], {"early_stop": False}),
@@ -286,9 +306,9 @@ class TestRun:
         assert opened_requests(session) == {True: PROMPTS, False: PROMPTS}
 
 
-def opened_requests(session):
-    """Return how many requests with natural stops an arm of ``CELL`` got, by whether it drafts."""
-    found = evidence(*read_run(session.folder).records)
+def opened_requests(session, cell=CELL):
+    """Return how many requests with natural stops an arm of a cell got, by whether it drafts."""
+    found = evidence(*read_run(session.folder).records, cell=cell)
     return {
         arm[0].key.arm.speculates: sum(
             isinstance(request, RequestRecord) for request in arm[0].natural.requests

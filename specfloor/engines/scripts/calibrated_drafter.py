@@ -1,13 +1,14 @@
 """A drafter of known acceptance, for vLLM's ``custom_class`` method.
 
-It runs in the engine's interpreter, with this folder on PYTHONPATH, without specfloor. It drafts what
-the target itself said before in the same place, and spoils each token with a chance that is drawn
+It runs in the engine's interpreter, with this folder on PYTHONPATH, without specfloor. It drafts
+what the target itself said before in the same place, and spoils each token with a chance drawn
 once per request. So prompts are sent twice, greedily: the first time it learns and drafts nothing,
 the second time each drafted token is kept with a known probability. The answers of the first time
 must be more than k tokens longer, or the last drafts are short.
 
-The environment variable SPECFLOOR_DRAFTER names a JSON file: ``mean`` and ``sd`` of the per-token
-probability over requests (a Beta distribution), and ``seed``. It may be changed while the engine runs.
+The environment variable SPECFLOOR_DRAFTER names a JSON file: ``mean`` and ``sd`` of the chance that
+a token is kept, over requests (a Beta distribution), and ``seed``. It may change while the engine
+runs.
 """
 
 import json

@@ -1,0 +1,80 @@
+"""What the user knows of the files: their roles, the configuration, what to compare with."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from specfloor.errors import UsageError
+
+
+class GivenFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file and its role, such as ``log``, ``before``, ``off`` or ``decode-after``."""
+
+    path: str
+    role: str = ""
+
+
+class Baseline(msgspec.Struct, frozen=True):
+    """What acceptance should be, for the same model, k, rule and workload.
+
+    ``acceptance_rate`` is a fraction, ``tolerance_points`` are percentage points of it. Fields that
+    are not known here are ignored.
+    """
+
+    k: int | None = None
+    acceptance_rate: float | None = None
+    acceptance_length: float | None = None
+    tolerance_points: float | None = None
+    per_position: tuple[float, ...] | None = None
+    per_position_0: float | None = None
+    model: str | None = None
+
+
+class Given(msgspec.Struct, frozen=True):
+    """The whole of it; ``config`` is free: what is known in it is used."""
+
+    files: tuple[GivenFile, ...] = ()
+    config: dict[str, Any] = {}
+    baseline: Baseline | None = None
+
+    def setting(self, *names: str) -> object:
+        """Return the first of some settings that is given, also inside one arm's settings."""
+        nested = [value for value in self.config.values() if isinstance(value, dict)]
+        for settings in (self.config, *nested):
+            for name in names:
+                if settings.get(name) is not None:
+                    return settings[name]
+        return None
+
+    @property
+    def k(self) -> int | None:
+        """num_speculative_tokens, from the configuration or else the baseline."""
+        k = self.config.get("k", self.config.get("num_speculative_tokens"))
+        if isinstance(k, int) and k > 0:
+            return k
+        return self.baseline.k if self.baseline else None
+
+
+def read_given(path: Path) -> Given:
+    """Read a file of that shape; paths in it are relative to it.
+
+    Raises:
+        UsageError: it cannot be read, is not JSON, or a field is not of its type.
+    """
+    try:
+        given = msgspec.json.decode(path.read_bytes(), type=Given)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror})") from None
+    except msgspec.MsgspecError as error:
+        raise UsageError(
+            f"{path} is not what --given takes ({error}): a JSON object with files "
+            "([{path, role}]), config and baseline"
+        ) from None
+    if not given.files:
+        raise UsageError(f"{path} names no files: its list `files` is empty or missing")
+    folder = path.parent
+    files = tuple(
+        GivenFile(f.path if f.path == "-" else str(folder / f.path), f.role) for f in given.files
+    )
+    return msgspec.structs.replace(given, files=files)
