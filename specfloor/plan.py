@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
 
 import msgspec
 
@@ -147,33 +146,37 @@ def _among(
     return tuple(name for name in known if slug(name) in wanted)
 
 
-def plan_launches(
-    cells: Iterable[tuple[Cell, Collection[Purpose]]],
-    rounds: Mapping[tuple[str, str], int] = MappingProxyType({}),
-) -> Plan:
+class Demand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A cell, what it is measured for, and in how many rounds of launches its speed is."""
+
+    cell: Cell
+    purposes: frozenset[Purpose]
+    rounds: int = 1
+
+
+def plan_launches(demands: Iterable[Demand]) -> Plan:
     """Group cells into launches.
 
     The launches of one release and family form rounds. Within a round each arm is started once,
     off first; the next round runs in the opposite order (ABBA), so that a steady drift of the host
     weighs on both arms alike. Blocks for acceptance are sent in the first round only, blocks for
-    speed in every round.
-
-    Args:
-        cells: each cell and what it is measured for.
-        rounds: how many rounds a (release, family) runs; 1 where it is not named.
+    speed in as many rounds as their cells ask for.
     """
-    groups: dict[tuple[str, str], dict[Arm, dict[BlockKey, None]]] = {}
-    for cell, purposes in cells:
+    groups: dict[tuple[str, str], dict[Arm, dict[BlockKey, int]]] = {}
+    for demand in demands:
+        cell = demand.cell
         arms = groups.setdefault((cell.release, cell.family), {OFF: {}})
-        on = arms.setdefault(cell.arm, {})
-        for purpose in sorted(purposes):
+        for purpose in sorted(demand.purposes):
             block = BlockKey(cell.workload, cell.tier, cell.concurrency, purpose)
+            rounds = demand.rounds if purpose is Purpose.FORCED else 1
             # both arms always run
-            arms[OFF][block] = on[block] = None
+            for arm in (OFF, cell.arm):
+                wanted = arms.setdefault(arm, {})
+                wanted[block] = max(wanted.get(block, 0), rounds)
     planned = [
         Launch(LaunchKey(release, family, arm, repeat), blocks)
         for (release, family), arms in groups.items()
-        for repeat in range(rounds.get((release, family), 1))
+        for repeat in range(max(rounds for wanted in arms.values() for rounds in wanted.values()))
         for arm, wanted in _palindrome(list(arms.items()), repeat)
         if (blocks := _blocks_of_round(wanted, repeat))
     ]
@@ -181,12 +184,12 @@ def plan_launches(
 
 
 def _palindrome(
-    arms: Sequence[tuple[Arm, dict[BlockKey, None]]], repeat: int
-) -> Sequence[tuple[Arm, dict[BlockKey, None]]]:
+    arms: Sequence[tuple[Arm, dict[BlockKey, int]]], repeat: int
+) -> Sequence[tuple[Arm, dict[BlockKey, int]]]:
     return arms if repeat % 2 == 0 else arms[::-1]
 
 
-def _blocks_of_round(wanted: Iterable[BlockKey], repeat: int) -> tuple[BlockKey, ...]:
+def _blocks_of_round(wanted: Mapping[BlockKey, int], repeat: int) -> tuple[BlockKey, ...]:
     # natural blocks first: they decide most verdicts, and an engine that dies later has given them
     ordered = sorted(wanted, key=lambda block: block.purpose is Purpose.FORCED)
-    return tuple(block for block in ordered if repeat == 0 or block.purpose is Purpose.FORCED)
+    return tuple(block for block in ordered if wanted[block] > repeat)

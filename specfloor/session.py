@@ -30,7 +30,7 @@ from specfloor.load.client import Counting
 from specfloor.load.settings import SETTINGS, WorkloadSettings, read_settings
 from specfloor.load.workload import Prompt, load_workload, shuffled
 from specfloor.measure import BlockPlan, Engines, Measurement, Say, Timeouts
-from specfloor.plan import Plan, plan_launches
+from specfloor.plan import Demand, Plan, plan_launches
 from specfloor.runs.records import (
     BlockKey,
     LaunchKey,
@@ -90,27 +90,26 @@ class Workloads:
 
 def rounds_of(
     wanted: Sequence[Wanted], catalog: Catalog, floors: Floors, asked: int | None
-) -> dict[tuple[str, str], int]:
-    """Return how many rounds of launches each (release, family) runs.
+) -> dict[Cell, int]:
+    """Return in how many rounds of launches the speed of each cell is measured.
 
-    Only a floor of the speedup asks for more than one: everything else is decided in the first.
+    What is only reported takes one round. ``asked`` is the user's number, if any; otherwise a floor
+    says its own, and a cell without an entry takes one.
     """
-    rounds: dict[tuple[str, str], int] = {}
-    for one in wanted:
-        if Purpose.FORCED not in one.purposes:
-            continue
-        family = catalog.family(one.cell.family)
-        entry = floors.of(one.cell, Quantity.SPEEDUP, family)
+    rounds = dict.fromkeys((one.cell for one in wanted), 1)
+    for cell in rounds:
+        entry = floors.of(cell, Quantity.SPEEDUP, catalog.family(cell.family))
         if isinstance(entry, Floor):
-            place = one.cell.release, one.cell.family
-            rounds[place] = max(rounds.get(place, 1), asked or entry.launches)
+            rounds[cell] = asked or entry.launches
+        elif entry is None and asked:
+            rounds[cell] = asked
     return rounds
 
 
 def plan_run(wanted: Sequence[Wanted], catalog: Catalog, floors: Floors, asked: int | None) -> Plan:
     """Return the launches that cells need; ``asked`` is the user's number of rounds, if any."""
     rounds = rounds_of(wanted, catalog, floors, asked)
-    return plan_launches([(one.cell, one.purposes) for one in wanted], rounds)
+    return plan_launches(Demand(one.cell, one.purposes, rounds[one.cell]) for one in wanted)
 
 
 class Session:

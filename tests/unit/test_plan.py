@@ -8,7 +8,7 @@ import pytest
 
 from specfloor.cells import OFF, Arm, Cell
 from specfloor.errors import UsageError
-from specfloor.plan import Selection, plan_launches, select_cells
+from specfloor.plan import Demand, Selection, plan_launches, select_cells
 from specfloor.runs.records import LaunchKey, Purpose
 from tests.unit.builders import BIG, CELL, DRIFTED, GLM, SMALL, block_key, catalog
 
@@ -128,19 +128,23 @@ def cell(arm=MTP3, family=GLM, workload="code", concurrency=1, release="cpu-2.0"
     return Cell(release, family.name, arm.method, arm.k, workload, tier, concurrency)
 
 
+def plan_of(wanted, rounds=1):
+    return plan_launches(Demand(one, frozenset(purposes), rounds) for one, purposes in wanted)
+
+
 def order(plan):
     return [(launch.key.arm.label, launch.key.repeat) for launch in plan.launches]
 
 
 def test_methods_share_the_off_arm():
-    plan = plan_launches([(cell(arm), {NATURAL}) for arm in (MTP3, MTP1, DRAFT2)])
+    plan = plan_of([(cell(arm), {NATURAL}) for arm in (MTP3, MTP1, DRAFT2)])
     assert order(plan) == [("off", 0), ("mtp3", 0), ("mtp1", 0), ("draft_model2", 0)]
     assert all(launch.blocks == (block_key(NATURAL),) for launch in plan.launches)
 
 
 def test_releases_and_families_share_nothing():
     cells = [cell(), cell(family=DRIFTED), cell(release="cpu-1.0")]
-    plan = plan_launches([(one, {NATURAL}) for one in cells])
+    plan = plan_of([(one, {NATURAL}) for one in cells])
     assert [launch.key for launch in plan.launches] == [
         LaunchKey(one.release, one.family, arm) for one in cells for arm in (OFF, MTP3)
     ]
@@ -148,7 +152,7 @@ def test_releases_and_families_share_nothing():
 
 def test_rounds_run_in_abba_order():
     wanted = [(cell(arm), {FORCED}) for arm in (MTP3, MTP1)]
-    plan = plan_launches(wanted, {("cpu-2.0", GLM.name): 3})
+    plan = plan_of(wanted, 3)
     assert order(plan) == [
         ("off", 0),
         ("mtp3", 0),
@@ -165,7 +169,7 @@ def test_rounds_run_in_abba_order():
 def test_natural_blocks_come_first_and_only_in_the_first_round():
     both = {NATURAL, FORCED}
     wanted = [(cell(), both), (cell(workload="structured-output"), both)]
-    plan = plan_launches(wanted, {("cpu-2.0", GLM.name): 2})
+    plan = plan_of(wanted, 2)
     first, *later = (launch.blocks for launch in plan.launches if launch.key.arm == MTP3)
     assert [(block.workload, block.purpose) for block in first] == [
         ("code", NATURAL),
@@ -177,12 +181,20 @@ def test_natural_blocks_come_first_and_only_in_the_first_round():
 
 
 def test_an_arm_that_measures_no_speed_starts_in_the_first_round_only():
-    plan = plan_launches([(cell(), {FORCED}), (cell(MTP1), {NATURAL})], {("cpu-2.0", GLM.name): 2})
+    plan = plan_of([(cell(), {FORCED}), (cell(MTP1), {NATURAL})], 2)
     assert order(plan) == [("off", 0), ("mtp3", 0), ("mtp1", 0), ("mtp3", 1), ("off", 1)]
 
 
+def test_only_what_asks_for_more_rounds_is_sent_again():
+    again = cell(workload="structured-output")
+    once = Demand(cell(), frozenset({FORCED}))
+    plan = plan_launches([once, Demand(again, frozenset(Purpose), 2)])
+    assert order(plan) == [("off", 0), ("mtp3", 0), ("mtp3", 1), ("off", 1)]
+    assert plan.launches[-1].blocks == (block_key(FORCED, again),)
+
+
 def test_both_arms_always_get_the_same_blocks():
-    plan = plan_launches([(cell(), {NATURAL}), (cell(concurrency=4), {FORCED})])
+    plan = plan_of([(cell(), {NATURAL}), (cell(concurrency=4), {FORCED})])
     off, on = plan.launches
     assert off.blocks == on.blocks
     assert {block.concurrency for block in off.blocks} == {1, 4}
@@ -196,24 +208,23 @@ def test_each_arm_starts_once_a_round_whatever_the_order_of_the_cells():
         )
     ]
     wanted.append((cell(Arm("ngram", 4), family=SMALL, workload="rewrite"), {FORCED}))
-    rounds = {("cpu-2.0", GLM.name): 2}
     rng = random.Random(7)
     expected = None
     for _ in range(20):
         rng.shuffle(wanted)
-        plan = plan_launches(wanted, rounds)
+        plan = plan_of(wanted, 2)
         keys = [launch.key for launch in plan.launches]
         assert len(set(keys)) == len(keys)
         sent = {launch.key: frozenset(launch.blocks) for launch in plan.launches}
         expected = expected or sent
         assert sent == expected
-    assert len(expected) == 2 * 4 + 2
+    assert len(expected) == 2 * (4 + 2)
 
 
 def test_the_last_launch_a_cell_waits_for():
-    plan = plan_launches(
+    plan = plan_of(
         [(cell(), {NATURAL, FORCED}), (cell(MTP1), {NATURAL, FORCED})],
-        {("cpu-2.0", GLM.name): 2},
+        2,
     )
     assert order(plan)[:4] == [("off", 0), ("mtp3", 0), ("mtp1", 0), ("mtp1", 1)]
     assert plan.last_launch(cell(), NATURAL) == 1
@@ -224,7 +235,7 @@ def test_the_last_launch_a_cell_waits_for():
 
 def test_a_cell_does_not_wait_for_another_release_or_family():
     cells = [cell(), cell(family=DRIFTED), cell(release="cpu-1.0")]
-    plan = plan_launches([(one, {NATURAL}) for one in cells])
+    plan = plan_of([(one, {NATURAL}) for one in cells])
     assert [plan.last_launch(one, NATURAL) for one in cells] == [1, 3, 5]
 
 

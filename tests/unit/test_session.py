@@ -93,22 +93,25 @@ class TestRounds:
         return rounds_of(wanted, catalog(), floors(*entries), asked)
 
     def test_a_floor_of_speed_asks_for_its_launches(self):
-        place = (CELL.release, CELL.family)
-        assert self.rounds(SPEED_FLOOR) == {place: 3}
-        assert self.rounds(floor(1.3, "speedup", launches=5)) == {place: 5}
-        assert self.rounds(SPEED_FLOOR, asked=2) == {place: 2}
-        assert self.rounds(SPEED_FLOOR, asked=1) == {place: 1}
+        assert self.rounds(SPEED_FLOOR) == {CELL: 3}
+        assert self.rounds(floor(1.3, "speedup", launches=5)) == {CELL: 5}
+        assert self.rounds(SPEED_FLOOR, asked=2) == {CELL: 2}
+        assert self.rounds(SPEED_FLOOR, asked=1) == {CELL: 1}
 
-    def test_nothing_else_does(self):
-        assert self.rounds() == {}
-        assert self.rounds(floor(0.5), report_only("speedup"), asked=4) == {}
-        assert self.rounds(SPEED_FLOOR, purposes=[NATURAL], asked=4) == {}
+    def test_what_is_only_reported_takes_one(self):
+        assert self.rounds() == {CELL: 1}
+        assert self.rounds(floor(0.5), report_only("speedup"), asked=4) == {CELL: 1}
 
-    def test_the_most_of_a_family(self):
+    def test_a_cell_without_an_entry_takes_what_the_user_asks_for(self):
+        elsewhere = report_only("speedup", family="another")
+        assert self.rounds(elsewhere) == {CELL: 1}
+        assert self.rounds(elsewhere, asked=4) == {CELL: 4}
+
+    def test_each_cell_by_itself(self):
         other = msgspec.structs.replace(CELL, workload="structured-output")
         second = floor(1.1, "speedup", workload=other.workload, launches=4)
-        found = self.rounds(SPEED_FLOOR, second, cells=(CELL, other, CELL.on_release("cpu-1.0")))
-        assert found == {("cpu-2.0", GLM.name): 4, ("cpu-1.0", GLM.name): 3}
+        first = floor(1.3, "speedup", workload=CELL.workload)
+        assert self.rounds(first, second, cells=(CELL, other)) == {CELL: 3, other: 4}
 
 
 class TestCheck:
