@@ -126,17 +126,19 @@ def with_calibrated_drafter(catalog: Catalog, family: Family, settings: Path) ->
     return msgspec.structs.replace(catalog, families={**catalog.families, family.name: able})
 
 
-def set_drafter(settings: Path, *, mean: float, sd: float, seed: int) -> None:
+def set_drafter(settings: Path, *, mean: float, sd: float, seed: int, noise: int = 0) -> None:
     """Set the drafter's acceptance, from the next step on.
 
     Args:
         settings: the file it reads.
         mean: of the probability that a drafted token is kept, over requests.
         sd: of that probability, over requests.
-        seed: of everything random.
+        seed: of the probability of each prompt.
+        noise: of which tokens are spoilt.
     """
     fresh = settings.with_suffix(".new")
-    fresh.write_text(json.dumps({"mean": mean, "sd": sd, "seed": seed}), encoding="utf-8")
+    values = {"mean": mean, "sd": sd, "seed": seed, "noise": noise}
+    fresh.write_text(json.dumps(values), encoding="utf-8")
     # at once, so that the engine never reads half of it
     fresh.replace(settings)
 

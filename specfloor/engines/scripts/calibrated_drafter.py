@@ -6,9 +6,10 @@ once per request. So prompts are sent twice, greedily: the first time it learns 
 the second time each drafted token is kept with a known probability. The answers of the first time
 must be more than k tokens longer, or the last drafts are short.
 
-The environment variable SPECFLOOR_DRAFTER names a JSON file: ``mean`` and ``sd`` of the chance that
-a token is kept, over requests (a Beta distribution), and ``seed``. It may change while the engine
-runs.
+The environment variable SPECFLOOR_DRAFTER names a JSON file, which may change while it is used:
+``mean`` and ``sd`` of the chance that a token is kept, over requests (a Beta distribution), ``seed``
+of each prompt's chance, and ``noise``, the seed of which tokens are spoilt. Two runs that differ in
+the noise alone are an A/A.
 """
 
 import json
@@ -61,7 +62,7 @@ class CalibratedDrafter:
             return
         settings = json.loads(self._settings.read_text(encoding="utf-8"))
         self._mean, self._sd = float(settings["mean"]), float(settings["sd"])
-        self._seed = int(settings["seed"])
+        self._seed, self._noise = int(settings["seed"]), int(settings["noise"])
         self._kept.clear()
         self._read_at = changed
 
@@ -82,12 +83,8 @@ class CalibratedDrafter:
 
     def _keeps(self, place: int, prompt: int) -> bool:
         if prompt not in self._kept:
-            self._kept[prompt] = self._probability(self._draw(prompt))
-        return self._draw(prompt, place).random() < self._kept[prompt]
-
-    def _draw(self, *about: int) -> random.Random:
-        """Return randomness that depends on nothing but the seed and what it is about."""
-        return random.Random(repr((self._seed, *about)))  # noqa: S311 - not for secrets
+            self._kept[prompt] = self._probability(_draw(self._seed, prompt))
+        return _draw(self._noise, prompt, place).random() < self._kept[prompt]
 
     def _probability(self, draw: random.Random) -> float:
         if self._sd == 0:
@@ -97,6 +94,11 @@ class CalibratedDrafter:
 
     def _spoilt(self, token: int) -> int:
         return (token + 1) % self._vocabulary
+
+
+def _draw(*about: int) -> random.Random:
+    """Return randomness that depends on nothing but what it is about."""
+    return random.Random(repr(about))  # noqa: S311 - not for secrets
 
 
 def _hash(tokens: Iterable[int]) -> int:
