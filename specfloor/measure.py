@@ -150,7 +150,7 @@ class Measurement:
         log = self._folder / ENGINE_LOGS / f"{key.id}.log"
         log.parent.mkdir(exist_ok=True)
         relative = str(log.relative_to(self._folder))
-        sending: BlockKey | None = None
+        done = 0
         try:
             with self._timed(key, Phase.INSTALL):
                 self._engines.prepare(key)
@@ -158,8 +158,9 @@ class Measurement:
             with self._started(key, log) as (engine, record):
                 self._sink(record)
                 self._say(f"{place}: healthy after {record.startup_s:.0f} s")
-                for sending in launch.blocks:
-                    self._send(engine, key, sending)
+                for block in launch.blocks:
+                    self._send(engine, key, block)
+                    done += 1
         except Fault as fault:
             if fault.finding is Finding.START_FAIL:
                 self._dead.add(msgspec.structs.replace(key, repeat=0))
@@ -167,7 +168,12 @@ class Measurement:
             evidence = relative if log.exists() else None
             self._sink(
                 FindingRecord(
-                    key.id, fault.finding, fault.message, fault.cause, evidence, block=sending
+                    launch=key.id,
+                    finding=fault.finding,
+                    message=fault.message,
+                    cause=fault.cause,
+                    evidence=evidence,
+                    lost=launch.blocks[done:],
                 )
             )
 

@@ -5,6 +5,7 @@ import msgspec
 from specfloor.cells import Cell, slug
 from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence
 from specfloor.judge.verdict import Verdict
+from specfloor.runs.records import Purpose
 from specfloor.signals import counters
 from specfloor.signals.counts import DraftCounts, pooled
 from specfloor.triage.findings import Finding
@@ -57,8 +58,8 @@ def judge_configuration(evidence: CellEvidence) -> ConfigurationJudgement:
     if broken:
         verdict, findings = Verdict.FAIL, (Finding.CONFIG_NOT_IN_EFFECT,)
         reason = "; ".join(f"{c.what}: asked for {c.asked}, found {c.found}" for c in broken)
-    elif not drafts_seen and on.fault:
-        verdict, findings, reason = Verdict.FAIL, (on.fault.finding,), on.fault.sentence
+    elif not drafts_seen and (fault := on.broken_off(Purpose.NATURAL)):
+        verdict, findings, reason = Verdict.FAIL, (fault.finding,), fault.sentence
     elif not drafts_seen:
         verdict, findings = Verdict.NO_DATA, (Finding.NO_DATA,)
         reason = "no request was answered, so no draft could be seen"

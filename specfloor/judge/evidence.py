@@ -28,23 +28,22 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class ArmEvidence(msgspec.Struct, frozen=True):
-    """One launch of one arm, for one cell; None where a launch or block did not come about."""
+    """One launch of one arm, for one cell; None where a launch or block did not come about.
+
+    ``lost`` are the cell's blocks that the fault kept from their end. A block that had come to it
+    before, or that the launch was not to send, has lost nothing.
+    """
 
     key: LaunchKey
     launch: LaunchRecord | None
     natural: Block | None
     forced: Block | None
     fault: FindingRecord | None
+    lost: frozenset[Purpose] = frozenset()
 
     def broken_off(self, purpose: Purpose) -> FindingRecord | None:
-        """Return the fault that kept the block of ``purpose`` from its end, if one did.
-
-        A block that came to its end before the server failed has lost nothing.
-        """
-        block = self.natural if purpose is Purpose.NATURAL else self.forced
-        if self.fault and (block is None or self.fault.block == block.sent.block):
-            return self.fault
-        return None
+        """Return the fault that kept the block of ``purpose`` from its end, if one did."""
+        return self.fault if purpose in self.lost else None
 
 
 class CellEvidence(msgspec.Struct, frozen=True):
@@ -105,12 +104,17 @@ class RecordIndex:
             launch, fault = self._launches.get(key.id), self._faults.get(key.id)
             if launch is None and fault is None:
                 return tuple(found)
-            natural, forced = (self._block(key.id, cell, purpose) for purpose in Purpose)
-            found.append(ArmEvidence(key, launch, natural, forced, fault))
+            natural, forced = (self._block(key.id, _block_of(cell, purpose)) for purpose in Purpose)
+            lost = [p for p in Purpose if fault and _block_of(cell, p) in fault.lost]
+            found.append(ArmEvidence(key, launch, natural, forced, fault, frozenset(lost)))
 
-    def _block(self, launch: str, cell: Cell, purpose: Purpose) -> Block | None:
-        key = launch, BlockKey(cell.workload, cell.tier, cell.concurrency, purpose)
+    def _block(self, launch: str, block: BlockKey) -> Block | None:
+        key = launch, block
         if (sent := self._sent.get(key)) is None:
             return None
         requests = sorted(self._requests[key], key=lambda request: request.index)
         return Block(sent, tuple(requests), tuple(self._counters[key]))
+
+
+def _block_of(cell: Cell, purpose: Purpose) -> BlockKey:
+    return BlockKey(cell.workload, cell.tier, cell.concurrency, purpose)

@@ -173,8 +173,8 @@ class FindingRecord(
     """A finding made while measuring: an engine that would not start, died or stopped answering.
 
     ``launch`` is the id of the launch it ended; ``cause`` the line of the log that says why;
-    ``evidence`` the path of the log, relative to the run's folder; ``block`` the block it broke
-    off, None when the server did not get as far.
+    ``evidence`` the path of the log, relative to the run's folder; ``lost`` the blocks of the
+    launch that did not come to their end, the one that was being sent first.
     """
 
     launch: str
@@ -182,7 +182,7 @@ class FindingRecord(
     message: str
     cause: str | None = None
     evidence: str | None = None
-    block: BlockKey | None = None
+    lost: tuple[BlockKey, ...] = ()
 
     @property
     def sentence(self) -> str:

@@ -7,6 +7,14 @@ import msgspec
 
 from specfloor.errors import UsageError
 
+_ADAPTIVE = (
+    "adaptive_verification",
+    "enable_adaptive_verification",
+    "dynamic_spec_config",
+    "num_speculative_tokens_per_batch_size",
+)
+_SYNTHETIC = "synthetic"
+
 
 class GivenFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file and its role, such as ``log``, ``before``, ``off`` or ``decode-after``."""
@@ -54,6 +62,16 @@ class Given(msgspec.Struct, frozen=True):
         if isinstance(k, int) and k > 0:
             return k
         return self.baseline.k if self.baseline else None
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the number of drafted or verified tokens follows the load."""
+        return bool(self.setting(*_ADAPTIVE))
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether acceptance is set in the rejection sampler instead of earned."""
+        return self.setting("rejection_sample_method") == _SYNTHETIC
 
 
 def read_given(path: Path) -> Given:

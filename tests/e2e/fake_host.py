@@ -17,7 +17,7 @@ from specfloor.runs.store import RECORDS, read_run
 from tests.fakes.vllm_server import install_fake_vllm
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 """How long a run may take; only reached by a test that fails."""
 
 FLOORS = """
@@ -166,6 +166,18 @@ class FakeHost:
             time.sleep(0.05)
         process.send_signal(number)
         return self.finish(process)
+
+
+def stored_verdict(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Judge a run again from its folder, with the command line."""
+    return subprocess.run(
+        [sys.executable, "-m", "specfloor", "report", folder],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+        timeout=PATIENCE_S,
+    )
 
 
 def _cell_id(cell: dict[str, Any]) -> str:

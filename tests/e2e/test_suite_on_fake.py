@@ -10,7 +10,7 @@ import pytest
 
 from specfloor.host.npu import has_npu
 from specfloor.runs.records import FindingRecord, LaunchRecord, RequestRecord
-from tests.e2e.fake_host import ROOT, FakeHost
+from tests.e2e.fake_host import ROOT, FakeHost, stored_verdict
 
 SMALL = ("--family", "glm_moe_tiny", "--workload", "code")
 CODE = "cpu-0.32.0 glm_moe_tiny 3 code"
@@ -137,13 +137,7 @@ def test_the_off_arm_starts_without_any_speculative_configuration(healthy, healt
 
 
 def test_the_stored_run_is_judged_the_same(healthy):
-    done = subprocess.run(
-        [sys.executable, "-m", "specfloor", "report", healthy.folder],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
+    done = stored_verdict(healthy.folder)
     assert (done.returncode, done.stderr) == (0, "")
     (row,) = (line for line in healthy.output.splitlines() if line.startswith("glm_moe_tiny "))
     assert row in done.stdout
@@ -194,6 +188,8 @@ def test_two_releases_start_each_arm_once_and_pair_up(host):
         check=False,
     )
     assert compared.returncode == 0, compared.stderr
+    again = stored_verdict(finished.folder)
+    assert again.returncode == 0, again.stderr
     assert "benchmark 'glm_moe_tiny-mtp3-code-off-c1': 4 tests" in compared.stdout
 
 
@@ -208,6 +204,9 @@ def test_acceptance_that_collapsed_in_silence(host):
     assert "1 failed, 4 passed" in finished.output
     assert finished.info.complete
     assert "FAIL ACCEPT_ZERO" in (finished.folder / "summary.md").read_text()
+    again = stored_verdict(finished.folder)
+    assert again.returncode == 1
+    assert finished.reason(CODE, "acceptance") in again.stdout
 
 
 def test_engines_that_fail_end_their_cells_and_no_others(host):

@@ -151,9 +151,20 @@ def launch(arm: Arm = OFF, repeat: int = 0, cell: Cell = CELL, **fields) -> Laun
     return LaunchRecord(key=started, **said | fields)
 
 
-def fault(finding: Finding, arm: Arm = OFF, repeat: int = 0, cell: Cell = CELL, **fields):
-    """Return a fault of a launch; ``block`` is what it broke off."""
-    return FindingRecord(key(arm, repeat, cell).id, finding, f"it was a {finding}", **fields)
+def fault(
+    finding: Finding,
+    arm: Arm = OFF,
+    repeat: int = 0,
+    cell: Cell = CELL,
+    *,
+    since: Purpose = Purpose.NATURAL,
+    **fields,
+) -> FindingRecord:
+    """Return a fault of a launch that cost a cell its block for ``since`` and the one after it."""
+    lost = [Purpose.NATURAL, Purpose.FORCED] if since is Purpose.NATURAL else [since]
+    own = {"lost": tuple(block_key(purpose, cell) for purpose in lost)}
+    said = f"it was a {finding}"
+    return FindingRecord(key(arm, repeat, cell).id, finding, said, **own | fields)
 
 
 ACCEPTED = (3, 2, 3, 0, 1, 3, 2, 3, 3, 1)

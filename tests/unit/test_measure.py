@@ -10,7 +10,7 @@ from specfloor.load.client import Counting, Ending
 from specfloor.load.settings import WorkloadSettings
 from specfloor.load.workload import Message, Prompt, fingerprint
 from specfloor.measure import BlockPlan, Fault, Measurement, Timeouts
-from specfloor.plan import plan_launches
+from specfloor.plan import Demand, plan_launches
 from specfloor.runs.records import (
     BlockRecord,
     FindingRecord,
@@ -27,7 +27,7 @@ from tests.unit.engines_double import Doubles
 NATURAL, FORCED = Purpose.NATURAL, Purpose.FORCED
 PROMPTS = tuple(Prompt(f"p{i}", "code", (Message("user", f"do {i}"),)) for i in range(4))
 OFF0, ON0, OFF1, ON1 = (key(arm, repeat).id for repeat in (0, 1) for arm in (OFF, CELL.arm))
-PLAN = plan_launches([(CELL, set(Purpose))], {(CELL.release, CELL.family): 2})
+PLAN = plan_launches([Demand(CELL, frozenset(Purpose), rounds=2)])
 
 
 @pytest.fixture
@@ -187,7 +187,8 @@ class TestFaults:
         measurement = measured()
         measurement.run_through(3)
         assert finding(measurement) == FindingRecord(
-            ON0, Finding.START_FAIL, "it ended", "no memory", f"engines/{ON0}.log", block=None
+            *(ON0, Finding.START_FAIL, "it ended", "no memory", f"engines/{ON0}.log"),
+            lost=(block_key(NATURAL), block_key(FORCED)),
         )
         # the same arm is not tried again, the other goes on
         assert started(doubles) == [OFF0, ON0, OFF1]
@@ -198,7 +199,7 @@ class TestFaults:
 
     def test_other_arms_and_families_go_on(self, measured, doubles):
         other = CELL.on_release("cpu-1.0")
-        plan = plan_launches([(CELL, {NATURAL}), (other, {NATURAL})])
+        plan = plan_launches(Demand(cell, frozenset({NATURAL})) for cell in (CELL, other))
         doubles.on_start[OFF0] = Fault(Finding.START_FAIL, "it ended")
         measurement = measured(plan)
         measurement.run_through(3)
@@ -234,7 +235,8 @@ class TestFaults:
         # nothing measured is lost, what was to follow is not sent, the server is stopped
         assert len(of(measurement, RequestRecord)) == 3 * 4
         assert finding(measurement) == FindingRecord(
-            ON0, finding_, f"it {ending}", None, f"engines/{ON0}.log", block=block_key(NATURAL)
+            *(ON0, finding_, f"it {ending}", None, f"engines/{ON0}.log"),
+            lost=(block_key(NATURAL), block_key(FORCED)),
         )
         sends = doubles.calls[doubles.calls.index(f"start {ON0}") :]
         assert sends[:3] == [f"start {ON0}", "send code natural", f"stop {ON0}"]
@@ -250,7 +252,8 @@ class TestFaults:
         record = finding(measurement)
         assert (record.finding, record.message) == (Finding.CRASH, "the engine ended")
         assert record.cause == "no memory"
-        assert record.block == block_key(FORCED)
+        # the block before it has lost nothing
+        assert record.lost == (block_key(FORCED),)
 
     def test_a_block_that_stopped_as_asked_is_no_fault(self, measured, doubles):
         doubles.on_send[f"{OFF0} code natural"] = Ending.STOPPED

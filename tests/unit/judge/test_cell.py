@@ -248,9 +248,7 @@ class TestAcceptanceWithFaults:
         assert "ended with START_FAIL: it was a START_FAIL" in judged.reason
 
     def test_a_crash_in_the_block_keeps_what_was_measured(self):
-        judged = acceptance(
-            *on_only(answered=9), fault(Finding.CRASH, ON, block=block_key()), entry=floor(0.2)
-        )
+        judged = acceptance(*on_only(answered=9), fault(Finding.CRASH, ON), entry=floor(0.2))
         assert judged.verdict is Verdict.FAIL
         assert judged.findings == (Finding.CRASH,)
         assert judged.sent == 9
@@ -258,19 +256,17 @@ class TestAcceptanceWithFaults:
         assert judged.reason.startswith("it was a CRASH. Until then: expected an acceptance rate")
 
     def test_a_crash_on_the_last_request_is_no_pass(self):
-        judged = acceptance(
-            *on_only(failed=[39]), fault(Finding.CRASH, ON, block=block_key()), entry=floor(0.2)
-        )
+        judged = acceptance(*on_only(failed=[39]), fault(Finding.CRASH, ON), entry=floor(0.2))
         assert judged.verdict is Verdict.FAIL
         assert judged.findings == (Finding.CRASH,)
 
     def test_a_crash_after_the_block_changes_nothing(self):
-        later = fault(Finding.CRASH, ON, block=block_key(Purpose.FORCED))
+        later = fault(Finding.CRASH, ON, since=Purpose.FORCED)
         judged = acceptance(*on_only(), *forced(ON, answered=1), later, entry=floor(0.6))
         assert judged.verdict is Verdict.PASS
 
     def test_a_hang_in_a_later_round_changes_nothing(self):
-        later = fault(Finding.HANG, ON, 1, block=block_key(Purpose.FORCED))
+        later = fault(Finding.HANG, ON, 1, since=Purpose.FORCED)
         judged = acceptance(*both_arms(), launch(ON, 1), later, entry=floor(0.6))
         assert judged.verdict is Verdict.PASS
 
@@ -319,7 +315,7 @@ class TestSpeed:
 
     @pytest.mark.parametrize("entry", [floor(1.3, "speedup"), report_only("speedup")])
     def test_a_fault_of_the_on_arm(self, entry):
-        broken = fault(Finding.CRASH, ON, block=block_key(Purpose.FORCED), cause="no memory")
+        broken = fault(Finding.CRASH, ON, since=Purpose.FORCED, cause="no memory")
         judged = speed(
             launch(OFF), *forced(OFF), launch(ON), *natural(ON), *forced(ON, answered=3), broken,
             entry=entry,
@@ -329,7 +325,7 @@ class TestSpeed:
         assert judged.reason == "it was a CRASH. The log says: no memory"
 
     def test_a_hang_in_a_later_round_is_a_fault_of_speed(self):
-        later = fault(Finding.HANG, ON, 1, block=block_key(Purpose.FORCED))
+        later = fault(Finding.HANG, ON, 1, since=Purpose.FORCED)
         judged = speed(*both_arms(), launch(ON, 1), later, entry=floor(1.3, "speedup"))
         assert judged.verdict is Verdict.FAIL
         assert judged.findings == (Finding.HANG,)
@@ -337,8 +333,11 @@ class TestSpeed:
     def test_a_fault_in_the_block_of_another_cell_changes_nothing(self):
         other = msgspec.structs.replace(CELL, workload="structured-output")
         for arm in (ON, OFF):
-            elsewhere = fault(Finding.CRASH, arm, block=block_key(Purpose.FORCED, other))
+            elsewhere = fault(Finding.CRASH, arm, lost=(block_key(Purpose.FORCED, other),))
             assert speed(*both_arms(), elsewhere).verdict is None
+            # nor does one in a round of launches that this cell has no part in
+            later = fault(Finding.START_FAIL, arm, 1, lost=(block_key(Purpose.FORCED, other),))
+            assert speed(*both_arms(), later).verdict is None
 
     @pytest.mark.parametrize("entry", [floor(1.3, "speedup"), report_only("speedup")])
     def test_a_broken_baseline_is_no_regression(self, entry):
@@ -358,12 +357,11 @@ class TestSpeed:
         assert judged.off_s is None
 
     def test_both_arms_crash(self):
-        block = block_key(Purpose.FORCED)
         judged = speed(
             launch(OFF),
-            fault(Finding.CRASH, OFF, block=block),
+            fault(Finding.CRASH, OFF),
             launch(ON),
-            fault(Finding.CRASH, ON, block=block),
+            fault(Finding.CRASH, ON),
         )
         assert judged.verdict is Verdict.FAIL
         assert judged.findings == (Finding.CRASH,)

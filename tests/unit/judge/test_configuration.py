@@ -8,7 +8,7 @@ from specfloor.judge.verdict import Verdict
 from specfloor.runs.records import CountersRecord
 from specfloor.signals.counts import DraftCounts
 from specfloor.triage.findings import Finding
-from tests.unit.builders import CELL, block_key, both_arms, evidence, fault, forced, launch, natural
+from tests.unit.builders import CELL, both_arms, evidence, fault, forced, launch, natural
 
 ON = CELL.arm
 
@@ -165,14 +165,14 @@ def test_a_server_that_died_before_it_drafted():
         launch(OFF),
         launch(ON),
         *natural(ON, answered=0, counted=False),
-        fault(Finding.CRASH, ON, block=block_key()),
+        fault(Finding.CRASH, ON),
     )
     assert judged.verdict is Verdict.FAIL
     assert judged.findings == (Finding.CRASH,)
 
 
 def test_a_server_that_died_after_it_drafted_had_its_configuration():
-    records = [*both_arms(), fault(Finding.CRASH, ON, block=block_key())]
+    records = [*both_arms(), fault(Finding.CRASH, ON)]
     assert judge(*records).verdict is Verdict.PASS
 
 

@@ -8,7 +8,6 @@ from specfloor.runs.records import BlockKey, Phase, Purpose, SplitRecord
 from specfloor.triage.findings import Finding
 from tests.unit.builders import (
     CELL,
-    block_key,
     both_arms,
     evidence,
     fault,
@@ -76,19 +75,15 @@ def test_a_launch_that_failed_to_start():
 
 
 def test_a_crash_in_the_middle_of_a_block():
-    block = block_key(NATURAL)
-    (one,) = evidence(
-        launch(ON), *natural(ON, answered=3), fault(Finding.CRASH, ON, block=block)
-    ).on
+    (one,) = evidence(launch(ON), *natural(ON, answered=3), fault(Finding.CRASH, ON)).on
     assert len(one.natural.requests) == 3
     assert one.natural.sent.prompts == 40
     assert one.broken_off(NATURAL) is one.broken_off(FORCED) is one.fault
 
 
 def test_a_crash_on_the_last_request_of_a_block_breaks_it_off_too():
-    block = block_key(NATURAL)
     records = natural(ON, prompts=5, failed=[4])
-    (one,) = evidence(launch(ON), *records, fault(Finding.CRASH, ON, block=block)).on
+    (one,) = evidence(launch(ON), *records, fault(Finding.CRASH, ON)).on
     assert len(one.natural.requests) == 5
     assert one.broken_off(NATURAL) is one.fault
 
@@ -98,22 +93,29 @@ def test_a_block_that_ended_before_the_crash_has_lost_nothing():
         launch(ON),
         *natural(ON),
         *forced(ON, answered=2),
-        fault(Finding.CRASH, ON, block=block_key(FORCED)),
+        fault(Finding.CRASH, ON, since=FORCED),
     ).on
     assert one.broken_off(NATURAL) is None
     assert one.broken_off(FORCED) is one.fault
     elsewhere = BlockKey("structured-output", "off", 1, FORCED)
     (one,) = evidence(
-        launch(ON), *natural(ON), *forced(ON), fault(Finding.CRASH, ON, block=elsewhere)
+        launch(ON), *natural(ON), *forced(ON), fault(Finding.CRASH, ON, lost=(elsewhere,))
     ).on
     assert one.fault is not None
     assert one.broken_off(NATURAL) is one.broken_off(FORCED) is None
 
 
+def test_a_round_that_a_cell_has_no_part_in_costs_it_nothing():
+    elsewhere = BlockKey("structured-output", "off", 1, FORCED)
+    later = fault(Finding.START_FAIL, ON, 1, lost=(elsewhere,))
+    _, one = evidence(*both_arms(), later).on
+    assert one.fault is not None
+    assert one.forced is None
+    assert one.broken_off(FORCED) is None
+
+
 def test_a_hang_in_a_later_round():
-    found = evidence(
-        *both_arms(), launch(ON, 1), fault(Finding.HANG, ON, 1, block=block_key(FORCED))
-    )
+    found = evidence(*both_arms(), launch(ON, 1), fault(Finding.HANG, ON, 1, since=FORCED))
     first, second = found.on
     assert first.fault is None
     assert second.fault.finding is Finding.HANG

@@ -13,7 +13,6 @@ from specfloor.runs.records import Purpose
 from specfloor.triage.findings import Finding
 from tests.unit.builders import (
     CELL,
-    block_key,
     both_arms,
     fault,
     floor,
@@ -92,7 +91,7 @@ class TestParagraph:
         records = [
             launch(ON),
             *natural(ON, answered=9),
-            fault(Finding.CRASH, ON, block=block_key()),
+            fault(Finding.CRASH, ON),
         ]
         text = paragraph(cell_of(records, *FLOORS).acceptance, FOLDER)
         assert "it was a CRASH. Until then: expected an acceptance rate" in text

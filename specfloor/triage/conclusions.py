@@ -1,0 +1,87 @@
+"""What the judges conclude, and which conclusion decides."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from specfloor.ledger.model import Signature
+from specfloor.triage.findings import Finding
+
+ACCEPTANCE_FAULTS = (
+    Finding.ACCEPT_ZERO,
+    Finding.ACCEPT_REGRESSION,
+    Finding.ACCEPT_DRIFT,
+    Finding.TOPOLOGY,
+)
+"""The findings that say that drafts are not accepted as they should be."""
+
+
+class Conclusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One finding with its reason, whom it is about, and what to do next.
+
+    ``finding`` None is PARSE: read, and nothing to judge. ``beside`` marks what only a tool without
+    acceptance says, which does not stand in the way of what other files show.
+    """
+
+    finding: Finding | None
+    reason: str
+    scope: dict[str, Any] = {}
+    next: tuple[str, ...] = ()
+    signature: Signature | None = None
+    beside: bool = False
+
+
+_RANK = {
+    finding: rank
+    for rank, finding in enumerate(
+        (
+            Finding.CRASH,
+            Finding.START_FAIL,
+            Finding.HANG,
+            Finding.TOPOLOGY,
+            Finding.ACCEPT_ZERO,
+            Finding.ACCEPT_DRIFT,
+            Finding.ACCEPT_REGRESSION,
+            Finding.SUSPICIOUS_ACCEPTANCE,
+            Finding.OUTPUT_BROKEN,
+            Finding.CONFIG_NOT_IN_EFFECT,
+            Finding.WORKLOAD_INVALID,
+            Finding.BASELINE_INVALID,
+            Finding.BATCH_FLIP,
+            Finding.SPEED_REGRESSION_ACCEPT_OK,
+            Finding.SPEED_REGRESSION,
+            Finding.HARDWARE,
+            Finding.UNSUPPORTED_FORMAT,
+            Finding.INCONCLUSIVE,
+            Finding.NO_DATA,
+            Finding.EXPECTED,
+        )
+    )
+}
+"""The first wins: what ended the run, then acceptance, then what makes the evidence worthless, then
+speed. No data and too little data outrank health."""
+
+
+def in_order(conclusions: Iterable[Conclusion]) -> tuple[Conclusion, ...]:
+    """Return conclusions with the one that decides first; PARSE when there are none."""
+    ranked = sorted(
+        conclusions,
+        key=lambda c: (
+            c.finding is None or (c.beside and c.finding is Finding.NO_DATA),
+            _RANK.get(c.finding, 0) if c.finding else 0,
+        ),
+    )
+    return tuple(ranked) or (Conclusion(None, "read; there is nothing to judge it by"),)
+
+
+def doubted(found: list[Conclusion], doubt: str | None) -> list[Conclusion]:
+    """Turn health that damaged evidence shows into INCONCLUSIVE."""
+    if doubt is None:
+        return found
+    return [
+        Conclusion(Finding.INCONCLUSIVE, f"looks healthy ({c.reason}), but {doubt}", c.scope)
+        if c.finding is Finding.EXPECTED
+        else c
+        for c in found
+    ]

@@ -1,0 +1,164 @@
+"""What environment texts say, in the names of the JSON that triage prints, and what to warn of."""
+
+import difflib
+from collections.abc import Collection
+
+import msgspec
+
+from specfloor.catalog import Catalog
+from specfloor.catalog.variables import known_variables, unread
+from specfloor.catalog.versions import FieldVersion, read_version, version_of_image
+from specfloor.errors import UsageError
+from specfloor.host.collect_env import EnvironmentText
+from specfloor.host.npu_smi import NpuTable
+from specfloor.triage.evidence import Warned
+from specfloor.triage.extract import Extract
+from specfloor.triage.given import Given
+
+_PREFIX = "VLLM_ASCEND_"
+"""Variables of the plugin; of others there is no list to tell a slip from."""
+_ALIKE = 0.8
+
+
+def extract_environment(text: EnvironmentText, known: Collection[str]) -> Extract:
+    """Return what an environment text says; ``known`` are the plugin's variables."""
+    devices = text.npu.devices if text.npu else ()
+    found: Extract = {
+        "source": text.source,
+        "vllm": _version(text.vllm, declared=text.vllm_declared),
+        "vllm_ascend": _version(text.vllm_ascend, declared=False),
+        **{
+            name: getattr(text, name)
+            for name in (
+                "torch",
+                "torch_npu",
+                "triton_ascend",
+                "cann",
+                "cann_hint",
+                "driver",
+                "python",
+                "os",
+                "arch",
+            )
+        },
+        "npu_count": len(devices) or None,
+        "npu_name": devices[0].name if devices else None,
+        "missing": list(text.missing),
+    }
+    unknown = unknown_variables(text, known)
+    if text.variables or text.off:
+        found["variables"] = {n: v for n, v in text.variables.items() if n not in unknown}
+        found["off"] = list(text.off)
+    if unknown:
+        found["unknown_variables"] = unknown
+    if text.k:
+        found |= {"method": text.method, "k": text.k}
+    return found
+
+
+def unknown_variables(text: EnvironmentText, known: Collection[str]) -> dict[str, str | None]:
+    """Return the plugin's variables that no release reads, with those they are likely to mean."""
+    return {
+        name: next(iter(difflib.get_close_matches(name, known, 1, _ALIKE)), None)
+        for name in text.variables
+        if name.startswith(_PREFIX) and name not in known
+    }
+
+
+def variables_known(given: Given, catalog: Catalog) -> frozenset[str]:
+    """Return the variables that are known: those the user lists, else those of the catalogue."""
+    listed = given.config.get("known_variables")
+    if isinstance(listed, list):
+        return frozenset(name for name in listed if isinstance(name, str))
+    return known_variables(catalog)
+
+
+def warn_of_environment(
+    text: EnvironmentText, given: Given, catalog: Catalog, release: str | None
+) -> list[Warned]:
+    """Return what to warn of in an environment text."""
+    found = [*_of_versions(text, given, catalog), *_of_variables(text, given, catalog, release)]
+    if text.source == "collect_env" and text.cann is None:
+        hint = f"; a variable names {text.cann_hint}" if text.cann_hint else ""
+        found.append(Warned("cann_unknown", f"the text does not say the CANN version{hint}"))
+    if text.source == "collect_env_upstream":
+        found.append(
+            Warned(
+                "wrong_script",
+                "this is vLLM's collect_env.py, which knows no NPU; vllm-ascend has its own",
+            )
+        )
+    return found + (warn_of_devices(text.npu, ()) if text.npu else [])
+
+
+def warn_of_devices(table: NpuTable, foreign: Collection[int]) -> list[Warned]:
+    """Return what to warn of in a table of devices."""
+    found = []
+    if foreign:
+        pids = ", ".join(map(str, foreign))
+        found.append(Warned("shared_device", f"processes of others use the chips: {pids}"))
+    if table.full:
+        npus = ", ".join(map(str, table.full))
+        found.append(Warned("memory_full", f"the memory of NPU {npus} is full"))
+    if table.unwell:
+        told = ", ".join(f"NPU {d.npu} chip {d.chip}: {d.health}" for d in table.unwell)
+        found.append(Warned("device_unwell", told))
+    return found
+
+
+def _of_versions(text: EnvironmentText, given: Given, catalog: Catalog) -> list[Warned]:
+    found = []
+    if text.vllm_declared:
+        message = "VLLM_VERSION is set by hand; it says nothing of the vLLM that is installed"
+        found.append(Warned("version_declared", message))
+    tag = given.config.get("image_tag") or given.config.get("image")
+    ours = text.vllm_ascend
+    if isinstance(tag, str) and ours is not None:
+        tagged = _of_tag(tag)
+        if tagged is not None and tagged.version != ours.version:
+            message = f"the image is tagged {tag} and holds vllm-ascend {ours.raw}"
+            found.append(Warned("image_tag_differs", message))
+    if text.vllm is None or ours is None or ours.development_build or text.vllm.development_build:
+        return found
+    pair = catalog.releases.get(ours.version)
+    fits = pair.vllm if pair is not None else None
+    if fits is not None and fits != text.vllm.version:
+        message = f"vllm-ascend {ours.version} goes with vllm {fits}, not {text.vllm.version}"
+        found.append(Warned("version_pair", message))
+    elif fits is None and _base(ours.version) != _base(text.vllm.version):
+        message = f"vllm-ascend {ours.version} and vllm {text.vllm.version} are not of one release"
+        found.append(Warned("version_pair", message))
+    return found
+
+
+def _of_variables(
+    text: EnvironmentText, given: Given, catalog: Catalog, release: str | None
+) -> list[Warned]:
+    found = []
+    for name, meant in unknown_variables(text, variables_known(given, catalog)).items():
+        hint = f"; {meant} is one" if meant else ""
+        found.append(Warned("unknown_variable", f"{name} is no variable that is read{hint}"))
+    if release in catalog.releases:
+        for one in unread(catalog, catalog.releases[release], text.variables):
+            other = f"; {one.replaced_by} stands for it" if one.replaced_by else ""
+            message = f"{release} does not read {one.name} (last read by {one.last_read}){other}"
+            found.append(Warned("variable_not_read", message))
+    return found
+
+
+def _of_tag(tag: str) -> FieldVersion | None:
+    return version_of_image(tag if ":" in tag else f"image:{tag}")
+
+
+def _base(version: str) -> str:
+    try:
+        return ".".join(read_version(version).version.split(".")[:2])
+    except UsageError:
+        return version
+
+
+def _version(version: FieldVersion | None, *, declared: bool) -> Extract | None:
+    if version is None:
+        return None
+    found: Extract = msgspec.structs.asdict(version)
+    return found | {"declared_by_user": True} if declared else found

@@ -1,0 +1,394 @@
+"""The judgement: from what the readers found, and what the user knows, to findings.
+
+Pure, over typed evidence. The margins between the thresholds and what they tell apart are wide:
+zero is under 2 % over hundreds of draft tokens, a regression 8 points or more, a drift more than
+half of the first value, a speed loss 6 % or more, and health within 2 points.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from specfloor.ledger.model import Signature
+from specfloor.triage.conclusions import Conclusion, doubted
+from specfloor.triage.evidence import Group, Part
+from specfloor.triage.findings import Finding
+from specfloor.triage.given import Given
+from specfloor.triage.judge_speed import speed_of_logs
+from specfloor.triage.profile import dead_positions, fallen_positions, signature_of_loss
+from specfloor.triage.roles import COMPARED_WITH, NEW, OFF, OLD, ON, REFERENCE
+from specfloor.triage.standing import (
+    TOLERANCE,
+    UNSEEN,
+    ZERO_RATE,
+    ZERO_TOKENS,
+    Expected,
+    Standing,
+    half_width,
+    is_zero,
+    standing_of,
+)
+from specfloor.triage.tally import Tally, total
+from specfloor.triage.timeline import end_of
+
+PERFECT_RATE = 0.99
+"""As in ``specfloor.judge.acceptance``: no draft but the target itself keeps this up."""
+PERFECT_TOKENS = 1000
+"""As there."""
+DRIFT_SHARE = 0.5
+"""What is left of the first value, below which it is a drift."""
+DRIFT_END = 1 / 6
+"""Share of the draft tokens, at either end of a run, that are compared."""
+_DRIFT_LEAST_PARTS = 3
+
+
+def judge_acceptance(groups: Sequence[Group], given: Given) -> list[Conclusion]:
+    """Judge what logs, metrics or answers say of acceptance, and of speed where two arms are."""
+    compared = {group.role: group for group in groups if group.role in COMPARED_WITH}
+    subjects = [group for group in groups if group.role not in COMPARED_WITH] or list(groups)
+    expected = expected_of(compared, given)
+    found = [c for group in subjects for c in _ends(group)]
+    for group in subjects:
+        found += acceptance_of(group, _for_group(expected, group, subjects), given)
+        found += _configuration_of(group, given)
+    found += _silent(subjects)
+    found += speed_of_logs(compared.get(OFF), subjects, found, given)
+    if expected is None and OFF not in compared:
+        found = [c for c in found if c.finding is not Finding.EXPECTED]
+    return found
+
+
+def expected_of(compared: Mapping[str, Group], given: Given) -> Expected | None:
+    """Return what to compare with: the baseline, else an older or a reference run."""
+    base = given.baseline
+    if base is not None and (base.acceptance_rate is not None or base.acceptance_length):
+        rate = base.acceptance_rate
+        if rate is None and base.k and base.acceptance_length:
+            rate = (base.acceptance_length - 1) / base.k
+        if rate is not None:
+            first = () if base.per_position_0 is None else (base.per_position_0,)
+            points = base.tolerance_points
+            return Expected(
+                "the baseline",
+                rate,
+                TOLERANCE if points is None else points / 100,
+                base.k,
+                base.acceptance_length,
+                base.per_position or first,
+                base.model,
+            )
+    for role in (OLD, REFERENCE, "baseline", "fixed"):
+        tally = compared[role].tally if role in compared else None
+        if tally is not None and tally.rate is not None and tally.draft_tokens >= ZERO_TOKENS:
+            return Expected(
+                f"the {role} run",
+                tally.rate,
+                k=len(tally.positions) or None,
+                length=None if tally.emitted_tokens is not None else tally.length,
+                positions=tally.per_position,
+            )
+    return None
+
+
+def _for_group(
+    expected: Expected | None, group: Group, subjects: Sequence[Group]
+) -> Expected | None:
+    """Return what a group is compared with; of several models only the one the baseline names."""
+    if expected is None or group.what != "model" or len(subjects) == 1:
+        return expected
+    return expected if expected.model == group.role else None
+
+
+def acceptance_of(group: Group, expected: Expected | None, given: Given) -> list[Conclusion]:
+    """Judge the acceptance of one group; without anything expected, only what is wrong anyhow."""
+    tally = group.tally
+    scope = _scope(group)
+    if tally is None:
+        return _of_bare_rate(group, expected, scope)
+    if expected is not None and expected.k and group.k and expected.k != group.k:
+        reason = f"{expected.source} is of k = {expected.k} and this is k = {group.k}"
+        return [Conclusion(Finding.BASELINE_INVALID, reason, scope), *_absolute(group, scope)]
+    faults = _engine_faults(group, expected, scope) or _run_faults(group, expected, scope)
+    if given.synthetic:
+        reason = "acceptance is set by the rejection sampler, not by the draft"
+        return [Conclusion(Finding.WORKLOAD_INVALID, reason, scope)]
+    compared = [c for c in faults if c.finding is Finding.ACCEPT_REGRESSION]
+    if compared and expected is not None and given.adaptive:
+        reason = "drafts are adaptive: acceptance falls by design; speed and accuracy decide"
+        faults = [c for c in faults if c not in compared]
+        faults.append(Conclusion(Finding.BASELINE_INVALID, reason, scope))
+    if tally.draft_tokens >= PERFECT_TOKENS and (tally.rate or 0) >= PERFECT_RATE:
+        reason = f"{tally.rate:.1%} of {tally.draft_tokens:,} draft tokens accepted"
+        faults.append(
+            Conclusion(Finding.SUSPICIOUS_ACCEPTANCE, reason, scope, signature=Signature.TOO_GOOD)
+        )
+    if faults or expected is None:
+        return faults
+    return doubted([_health(group, tally, expected, scope)], group.doubt)
+
+
+def _health(group: Group, tally: Tally, expected: Expected, scope: dict[str, Any]) -> Conclusion:
+    worst = min(
+        (run.tally for run in group.runs if run.tally and run.tally.rate is not None),
+        key=lambda one: one.rate or 0.0,
+        default=tally,
+    )
+    standing = standing_of(tally, expected)
+    if standing is Standing.UNSURE or standing_of(worst, expected) is Standing.BELOW:
+        drafts = f"{tally.drafts} drafts" if tally.drafts else f"{tally.draft_tokens} draft tokens"
+        reason = f"{drafts} are too few to tell {tally.rate:.1%} from {expected.rate:.1%}"
+        return Conclusion(
+            Finding.INCONCLUSIVE,
+            reason,
+            scope,
+            next=("send more requests of the same workload and give the log or metrics again",),
+        )
+    reason = f"{tally.rate:.1%} accepted where {expected.source} has {expected.rate:.1%}"
+    silent = [name for run in group.runs for name in run.generating]
+    if silent:
+        scope = {**scope, "engines": silent}
+        return Conclusion(Finding.TOPOLOGY, f"engines generate without drafts: {silent}", scope)
+    return Conclusion(Finding.EXPECTED, reason, scope)
+
+
+def _of_bare_rate(
+    group: Group, expected: Expected | None, scope: dict[str, Any]
+) -> list[Conclusion]:
+    if group.bare_rate is None:
+        return []
+    reason = (
+        f"V0's gauge says {group.bare_rate:.1%} since the start, of an unknown number of drafts"
+    )
+    if expected is None and group.bare_rate >= ZERO_RATE:
+        return []
+    return [Conclusion(Finding.INCONCLUSIVE, reason, scope)]
+
+
+def _engine_faults(
+    group: Group, expected: Expected | None, scope: dict[str, Any]
+) -> list[Conclusion]:
+    """Return a finding when some engines are ill and others not; all of them are a run's matter."""
+    engines: dict[str, list[Tally]] = {}
+    drifting: set[str] = set()
+    for run in group.runs:
+        for name, tally in run.engines.items():
+            if tally is not None:
+                engines.setdefault(name, []).append(tally)
+        drifting |= {name for name, parts in run.engine_parts.items() if _drift(parts)}
+    tallies = {name: found for name, one in engines.items() if (found := total(one))}
+    ill = [name for name, t in tallies.items() if _is_ill(name, t, tallies, expected)]
+    ill += [name for name in tallies if name in drifting and name not in ill]
+    enough = [name for name, t in tallies.items() if t.draft_tokens >= ZERO_TOKENS]
+    if not ill or not set(enough) - set(ill):
+        return []
+    told = ", ".join(f"{name} ({tallies[name].rate:.1%})" for name in ill)
+    others = total(t for name, t in tallies.items() if name not in ill)
+    rest = f"{others.rate:.1%}" if others and others.rate is not None else "unknown"
+    worst = tallies[ill[0]]
+    return [
+        Conclusion(
+            Finding.TOPOLOGY,
+            f"only some engines are affected: {told}; the others accept {rest}",
+            {**scope, "engines": sorted(ill)},
+            next=(
+                "send the same prompts to each engine in turn (data_parallel_rank) and compare",
+                "compare cards, ranks and weights of the engines; a restart that moves the fault "
+                "to another engine clears the hardware",
+            ),
+            signature=Signature.ZERO if is_zero(worst) else None,
+        )
+    ]
+
+
+def _is_ill(
+    name: str, tally: Tally, engines: Mapping[str, Tally], expected: Expected | None
+) -> bool:
+    if is_zero(tally):
+        return True
+    if expected is not None:
+        return standing_of(tally, expected) is Standing.BELOW
+    others = total(t for other, t in engines.items() if other != name)
+    if others is None or others.rate is None or tally.rate is None:
+        return False
+    # engines see different requests, so only a loss that no mix of requests explains counts
+    half = others.rate * DRIFT_SHARE
+    return tally.draft_tokens >= ZERO_TOKENS and half - tally.rate > half_width(tally, half)
+
+
+def _run_faults(group: Group, expected: Expected | None, scope: dict[str, Any]) -> list[Conclusion]:
+    found = [*_absolute(group, scope), *_between_runs(group, scope)]
+    for run in group.runs:
+        if run.tally is None or is_zero(run.tally):
+            continue
+        if drift := _drift(run.parts):
+            first, last = drift
+            found.append(
+                Conclusion(
+                    Finding.ACCEPT_DRIFT,
+                    f"acceptance falls inside one run, from {first:.1%} to {last:.1%}",
+                    scope,
+                    signature=Signature.DECAYS,
+                )
+            )
+        elif expected is not None and standing_of(run.tally, expected) is Standing.BELOW:
+            found.append(_regression(run.tally, expected, scope))
+    whole = group.tally
+    if not found and expected and whole and standing_of(whole, expected) is Standing.BELOW:
+        found.append(_regression(whole, expected, scope))
+    return found
+
+
+def _absolute(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
+    """Return what is wrong whatever is expected: nothing accepted, or dead later positions."""
+    tally = group.tally
+    if tally is None:
+        return []
+    if is_zero(tally):
+        reason = f"{tally.accepted_tokens} of {tally.draft_tokens:,} draft tokens accepted"
+        return [Conclusion(Finding.ACCEPT_ZERO, reason, scope, signature=Signature.ZERO)]
+    dead = dead_positions(tally)
+    if not dead:
+        return []
+    first = tally.per_position[dead[0] - 1]
+    reason = (
+        f"positions {dead[0]} to {dead[-1]} accept next to nothing, though position "
+        f"{dead[0] - 1} is accepted in {first:.0%} of the drafts"
+    )
+    return [
+        Conclusion(
+            Finding.ACCEPT_REGRESSION,
+            reason,
+            {**scope, "positions": list(dead)},
+            signature=Signature.LATER_POSITIONS,
+        )
+    ]
+
+
+def _between_runs(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
+    """Return a finding when a restart made it worse, and it has stayed so."""
+    runs = [run for run in group.runs if run.tally and run.tally.rate is not None]
+    for before, after in pairwise(runs):
+        assert before.tally is not None
+        assert after.tally is not None
+        was = Expected("the run before", before.tally.rate or 0.0, TOLERANCE + UNSEEN)
+        last = runs[-1].tally
+        if before.tally.draft_tokens < ZERO_TOKENS or len(before.tally.positions) != len(
+            after.tally.positions
+        ):
+            continue
+        if standing_of(after.tally, was) is not Standing.BELOW or last is None:
+            continue
+        if standing_of(last, was) is Standing.BELOW:
+            reason = (
+                f"{before.tally.rate:.1%} accepted before the restart"
+                f"{f' ({before.version})' if before.version else ''}, "
+                f"{after.tally.rate:.1%} after it{f' ({after.version})' if after.version else ''}"
+            )
+            return [
+                Conclusion(
+                    Finding.ACCEPT_REGRESSION,
+                    reason,
+                    {**scope, "from": before.version, "to": after.version},
+                    signature=signature_of_loss(after.tally, before.tally.per_position),
+                )
+            ]
+    return []
+
+
+def _regression(tally: Tally, expected: Expected, scope: dict[str, Any]) -> Conclusion:
+    reason = f"{tally.rate:.1%} accepted where {expected.source} has {expected.rate:.1%}"
+    fallen = dead_positions(tally) or fallen_positions(tally, expected.positions)
+    if fallen and len(expected.positions) > 1:
+        scope = {**scope, "positions": list(fallen)}
+        reason += f"; positions {', '.join(map(str, fallen))} (from 0) fell"
+    return Conclusion(
+        Finding.ACCEPT_REGRESSION,
+        reason,
+        scope,
+        signature=signature_of_loss(tally, expected.positions),
+    )
+
+
+def _drift(parts: Sequence[Part]) -> tuple[float, float] | None:
+    """Return the rates at the two ends of a run when the last has lost more than half."""
+    if len(parts) < _DRIFT_LEAST_PARTS:
+        return None
+    first, last = end_of(parts, DRIFT_END), end_of(parts, DRIFT_END, last=True)
+    if first is None or last is None or first.rate is None or last.rate is None:
+        return None
+    if min(first.draft_tokens, last.draft_tokens) < ZERO_TOKENS:
+        return None
+    error = math.hypot(half_width(first, first.rate), half_width(last, first.rate))
+    left = last.rate < DRIFT_SHARE * first.rate and first.rate - last.rate > error
+    return (first.rate, last.rate) if left else None
+
+
+def _ends(group: Group) -> list[Conclusion]:
+    found = []
+    for run in group.runs:
+        if run.failure is None:
+            continue
+        finding = Finding.HANG if run.failure.hung else Finding.CRASH
+        if not run.served and not run.failure.hung:
+            finding = Finding.START_FAIL
+        found.append(
+            Conclusion(
+                finding,
+                f"the run ended with a failure: {run.failure.cause}",
+                _scope(group),
+                next=(
+                    "run the same requests without --speculative-config: a failure there too "
+                    "exonerates speculation",
+                ),
+            )
+        )
+    return found
+
+
+def _configuration_of(group: Group, given: Given) -> list[Conclusion]:
+    """Return a finding where the server does another k or method than was asked for."""
+    asked = given.config.get("k", given.config.get("num_speculative_tokens"))
+    scope = _scope(group)
+    if isinstance(asked, int) and group.tally is not None and group.k not in (None, asked):
+        reason = f"k = {asked} was asked for and the server drafts k = {group.k}"
+        return [Conclusion(Finding.CONFIG_NOT_IN_EFFECT, reason, scope)]
+    method = given.config.get("method")
+    done = next((run.method for run in group.runs if run.method), None)
+    if isinstance(method, str) and done and not _same_method(method, done):
+        reason = f"method {method} was asked for and the server does {done}"
+        return [Conclusion(Finding.CONFIG_NOT_IN_EFFECT, reason, scope)]
+    return []
+
+
+def _same_method(one: str, other: str) -> bool:
+    one, other = one.lower().replace("-", "_"), other.lower().replace("-", "_")
+    return one == other or ("mtp" in one and "mtp" in other)
+
+
+def _silent(subjects: Sequence[Group]) -> list[Conclusion]:
+    """Return the groups without acceptance; a prefill node drafts nothing by design."""
+    silent = [g for g in subjects if g.tally is None and g.bare_rate is None]
+    loud = len(silent) < len(subjects)
+    found = []
+    for group in silent:
+        if (loud and group.role == "prefill") or any(run.failure for run in group.runs):
+            continue
+        reason = group.nothing or "there is no acceptance in it"
+        found.append(Conclusion(Finding.NO_DATA, reason, _scope(group), next=_capture(group)))
+    return found
+
+
+def _capture(group: Group) -> tuple[str, ...]:
+    off = any(run.speculates is False for run in group.runs)
+    return (
+        "start the server with --speculative-config"
+        if off
+        else "check in the log's start lines that speculative_config is not None",
+        "capture /metrics before and after a load of a few hundred requests, "
+        "or the log with `SpecDecoding metrics` lines (not with --disable-log-stats)",
+    )
+
+
+def _scope(group: Group) -> dict[str, Any]:
+    return {group.what: group.role} if group.role not in ("", ON, NEW) else {}

@@ -1,0 +1,261 @@
+"""The judgement of benchmark reports: acceptance first, then speed, by concurrency. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from specfloor.ledger.model import Signature
+from specfloor.triage.bench import BenchRun
+from specfloor.triage.conclusions import ACCEPTANCE_FAULTS, Conclusion, doubted
+from specfloor.triage.evidence import Group, Run
+from specfloor.triage.findings import Finding
+from specfloor.triage.given import Given
+from specfloor.triage.judge import acceptance_of, expected_of
+from specfloor.triage.judge_speed import AS_MANY, SPEED_LOSS, THROUGHPUT_LOSS, TTFT_LOSS, slower
+from specfloor.triage.roles import COMPARED_WITH, NEW, OFF, OLD, REFERENCE
+from specfloor.triage.standing import TOLERANCE, UNSEEN, Expected, Standing, standing_of
+from specfloor.triage.tally import total
+
+FAILED_SHARE = 0.05
+"""Failed requests from which a report says more about failures than about speed."""
+CLEAR_GAIN = 0.06
+"""Gain of speed that drafts which are not kept cannot give."""
+_ALIKE = 0.2
+"""Relative difference of tokens per request up to which two reports had the same workload."""
+ACCURACY_LOSS = 0.01
+"""Loss of accuracy, as a fraction, from which answers count as worse."""
+RANDOM_DATASETS = ("random", "random-mm", "random-rerank", "random_tokens")
+"""Data sets of random tokens, on which a draft's acceptance means nothing: 12 % in one report where
+prose gave 52 %, and over 80 % once a forced answer repeats itself."""
+
+
+class Arm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A benchmark report, the arm it belongs to, and its file."""
+
+    arm: str
+    file: str
+    run: BenchRun
+
+
+def judge_bench(arms: Sequence[Arm], given: Given) -> list[Conclusion]:
+    """Judge benchmark reports: one alone, or arms against each other by concurrency."""
+    failed = [arm for arm in arms if arm.run.failed_share > FAILED_SHARE or arm.run.completed == 0]
+    if failed:
+        worst = max(failed, key=lambda arm: arm.run.failed_share)
+        sent = (worst.run.completed or 0) + (worst.run.failed or 0)
+        reason = f"{worst.run.failed} of {sent} requests failed in {worst.file}"
+        return [Conclusion(Finding.BASELINE_INVALID, reason, {"file": worst.file})]
+    base = [arm for arm in arms if arm.arm in COMPARED_WITH]
+    tried = [arm for arm in arms if arm.arm not in COMPARED_WITH]
+    with_spec = [arm for arm in arms if arm.run.spec]
+    if _random(arms, given) and (with_spec or (base and tried)):
+        return [_workload_invalid(arms, given)]
+    found: list[Conclusion] = []
+    if bad := [arm for arm in base if arm.arm == OFF and arm.run.spec]:
+        reason = f"{bad[0].file} is the arm without speculation and reports drafts"
+        return [Conclusion(Finding.BASELINE_INVALID, reason, {"file": bad[0].file})]
+    adaptive = given.adaptive
+    for arm in tried:
+        if arm.run.spec and not adaptive:
+            group = Group("", (Run(tally=arm.run.spec),), doubt=arm.run.doubt)
+            found += acceptance_of(group, expected_of({}, given), given)
+    pairs = pairs_of(base, tried)
+    if pairs:
+        found += _compare_arms(pairs, found, given)
+    elif not with_spec:
+        found.append(_bench_without_acceptance(arms))
+    doubts = [arm.run.doubt for arm in arms if arm.run.doubt]
+    return doubted(found, doubts[0] if doubts else None)
+
+
+def pairs_of(base: Sequence[Arm], tried: Sequence[Arm]) -> list[tuple[Arm, Arm]]:
+    """Return what belongs together: the same concurrency, or the same place where none is told."""
+    pairs = []
+    left = list(base)
+    for arm in tried:
+        same = [other for other in left if other.run.concurrency == arm.run.concurrency]
+        if same:
+            pairs.append((same[0], arm))
+            left.remove(same[0])
+    if not pairs and len(base) == len(tried) == 1:
+        pairs = [(base[0], tried[0])]
+    return pairs
+
+
+def _compare_arms(
+    pairs: Sequence[tuple[Arm, Arm]], found: Sequence[Conclusion], given: Given
+) -> list[Conclusion]:
+    unlike = next((why for off, on in pairs if (why := _unlike(off.run, on.run))), None)
+    if unlike:
+        return [Conclusion(Finding.BASELINE_INVALID, unlike)]
+    healthy = all(on.run.spec for _, on in pairs)
+    healthy = healthy and not any(c.finding in ACCEPTANCE_FAULTS for c in found)
+    told: list[Conclusion] = []
+    if pairs[0][0].arm in (OLD, REFERENCE, "baseline") and not given.adaptive:
+        told += _old_and_new(pairs, given)
+    told += _under_load(pairs)
+    told += _accuracy(given)
+    for metric, loss in (
+        ("tpot", SPEED_LOSS),
+        ("ttft", TTFT_LOSS),
+        ("output_tok_s", THROUGHPUT_LOSS),
+    ):
+        ratios = {on.run.concurrency: cost_ratio(metric, off.run, on.run) for off, on in pairs}
+        known = {c: ratio for c, ratio in ratios.items() if ratio is not None}
+        lost = {c: ratio for c, ratio in known.items() if ratio > 1 + loss}
+        if lost:
+            return [*told, _loss(metric, known, lost, pairs, healthy=healthy)]
+    gain = [cost_ratio("tpot", off.run, on.run) for off, on in pairs]
+    if all(ratio is None for ratio in gain):
+        return [*told, Conclusion(Finding.NO_DATA, "the reports have no times in common")]
+    clear = all(ratio is not None and ratio < 1 - CLEAR_GAIN for ratio in gain)
+    if not healthy and not clear:
+        reason = "as fast as without speculation, and no acceptance in the reports"
+        return [*told, Conclusion(Finding.NO_DATA, reason, beside=True)]
+    ratios_told = ", ".join(f"{ratio:.2f}" for ratio in gain if ratio is not None)
+    reason = f"time per output token is {ratios_told} of that of {pairs[0][0].arm}"
+    if given.adaptive:
+        reason = f"speed and accuracy decide where drafts are adaptive: {reason}"
+    return [*told, Conclusion(Finding.EXPECTED, reason)]
+
+
+def cost_ratio(metric: str, base: BenchRun, tried: BenchRun) -> float | None:
+    """Return what a token, or a first token, costs in one report over another; above 1 is worse."""
+    if metric == "output_tok_s":
+        old, new = tried.output_tok_s, base.output_tok_s
+    else:
+        old, new = base.mean(f"{metric}_ms"), tried.mean(f"{metric}_ms")
+    return new / old if old and new is not None else None
+
+
+def flip_of(ratios: Mapping[int, float]) -> tuple[int, int] | None:
+    """Return the last concurrency that wins and the first that loses, both measured; None without.
+
+    ``ratios`` are times per output token, with speculation over without.
+    """
+    wins = [c for c, ratio in ratios.items() if ratio < 1]
+    losses = [c for c, ratio in ratios.items() if ratio > 1 + SPEED_LOSS]
+    if not wins or not losses or max(wins) > min(losses):
+        return None
+    return max(wins), min(losses)
+
+
+def _loss(
+    metric: str,
+    known: Mapping[int | None, float],
+    lost: Mapping[int | None, float],
+    pairs: Sequence[tuple[Arm, Arm]],
+    *,
+    healthy: bool,
+) -> Conclusion:
+    numbered = {c: ratio for c, ratio in known.items() if c is not None}
+    flip = flip_of(numbered) if metric == "tpot" and pairs[0][0].arm == OFF else None
+    if flip:
+        return Conclusion(
+            Finding.BATCH_FLIP,
+            f"faster up to {flip[0]} requests at once and slower from {flip[1]} on",
+            {"last_win": flip[0], "first_loss": flip[1]},
+            next=(
+                "let k depend on the batch (num_speculative_tokens_per_batch_size), or serve "
+                f"fewer than {flip[1]} requests an engine",
+            ),
+        )
+    scope: dict[str, Any] = {"metric": metric}
+    if len(lost) < len(known):
+        scope["concurrency"] = sorted(c for c in lost if c is not None)
+    worst = max(lost.values())
+    told = f"{metric} costs {worst:.2f} times that of {pairs[0][0].arm}"
+    return slower(told, healthy=healthy, scope=scope)
+
+
+def _old_and_new(pairs: Sequence[tuple[Arm, Arm]], given: Given) -> list[Conclusion]:
+    old = total(off.run.spec for off, _ in pairs)
+    new = total(on.run.spec for _, on in pairs)
+    if old is None or new is None:
+        return []
+    groups = {OLD: Group(OLD, (Run(tally=old),))}
+    bare = msgspec.structs.replace(given, baseline=None)
+    return acceptance_of(Group(NEW, (Run(tally=new),)), expected_of(groups, bare), bare)
+
+
+def _under_load(pairs: Sequence[tuple[Arm, Arm]]) -> list[Conclusion]:
+    """Return a finding when acceptance itself falls as more requests run at once."""
+    arms = sorted(
+        (on for _, on in pairs if on.run.spec and on.run.concurrency),
+        key=lambda arm: arm.run.concurrency or 0,
+    )
+    if len(arms) < 2:
+        return []
+    least, most = arms[0].run.spec, arms[-1].run.spec
+    assert least is not None
+    assert most is not None
+    was = Expected("the lowest concurrency", least.rate or 0.0, TOLERANCE + UNSEEN)
+    if standing_of(most, was) is not Standing.BELOW:
+        return []
+    reason = (
+        f"{least.rate:.1%} accepted at {arms[0].run.concurrency} requests at once, "
+        f"{most.rate:.1%} at {arms[-1].run.concurrency}"
+    )
+    scope = {"concurrency": arms[-1].run.concurrency}
+    return [
+        Conclusion(Finding.ACCEPT_REGRESSION, reason, scope, signature=Signature.DECAYS),
+    ]
+
+
+def _unlike(base: BenchRun, tried: BenchRun) -> str | None:
+    """Return why two reports cannot be compared; None when they can."""
+    for what, one, other, most in (
+        ("input tokens a request", base.input_each, tried.input_each, _ALIKE),
+        ("output tokens a request", base.output_each, tried.output_each, _ALIKE),
+        ("requests", base.completed, tried.completed, AS_MANY),
+        ("requests at once", base.concurrency, tried.concurrency, AS_MANY),
+    ):
+        if one and other is not None and abs(other / one - 1) > most:
+            return f"the arms differ: {one:g} and {other:g} {what}"
+    return None
+
+
+def _accuracy(given: Given) -> list[Conclusion]:
+    values = given.config.get("accuracy")
+    if not isinstance(values, dict):
+        return []
+    known = {n: v for n, v in values.items() if isinstance(v, int | float)}
+    base = [known[name] for name in COMPARED_WITH if name in known]
+    tried = [value for name, value in known.items() if name not in COMPARED_WITH]
+    if not base or not tried or base[0] - min(tried) <= ACCURACY_LOSS:
+        return []
+    reason = f"accuracy falls from {base[0]:g} to {min(tried):g}"
+    return [Conclusion(Finding.OUTPUT_BROKEN, reason)]
+
+
+def _bench_without_acceptance(arms: Sequence[Arm]) -> Conclusion:
+    if any(arm.run.length_estimate for arm in arms):
+        reason = "no acceptance counters in the report; time between chunks gives only an estimate"
+    elif arms and arms[0].run.tool == "vllm":
+        reason = (
+            "no Speculative Decoding block in the report: speculation is off, or too old a vLLM"
+        )
+    else:
+        reason = "no acceptance in this report"
+    return Conclusion(
+        Finding.NO_DATA,
+        reason,
+        next=("capture /metrics before and after the benchmark",),
+        beside=True,
+    )
+
+
+def _random(arms: Sequence[Arm], given: Given) -> bool:
+    names = [arm.run.dataset for arm in arms] + [given.setting("dataset", "dataset_name")]
+    return any(name in RANDOM_DATASETS for name in names)
+
+
+def _workload_invalid(arms: Sequence[Arm], given: Given) -> Conclusion:
+    forced = any(arm.run.ignore_eos for arm in arms) or given.setting("ignore_eos") is True
+    reason = "random tokens" + (", ignore_eos" if forced else "")
+    return Conclusion(
+        Finding.WORKLOAD_INVALID,
+        f"{reason}: such a workload says nothing about acceptance",
+        next=("benchmark with prompts of the domain, natural stops, and temperature as in use",),
+    )

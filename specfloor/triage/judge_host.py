@@ -1,0 +1,39 @@
+"""The judgement of the devices: who else is on them, and are they well. Pure."""
+
+from collections.abc import Sequence
+
+from specfloor.host.npu_smi import NpuTable
+from specfloor.triage.conclusions import Conclusion
+from specfloor.triage.findings import Finding
+
+
+def judge_npu(table: NpuTable, server_pids: Sequence[int]) -> list[Conclusion]:
+    """Judge a table of devices: who else is on them, and are they well."""
+    if table.error:
+        return [Conclusion(Finding.NO_DATA, f"npu-smi error: {table.error}", beside=True)]
+    found = []
+    foreign = foreign_pids(table, server_pids)
+    if foreign:
+        pids = ", ".join(map(str, foreign))
+        reason = f"other processes use the chips (pids {pids}); a measurement here is not valid"
+        scope = {"pids": list(foreign)}
+        found = [
+            Conclusion(Finding.BASELINE_INVALID, reason, scope),
+            Conclusion(Finding.HARDWARE, "the chips are shared", scope),
+        ]
+    bad = [d for d in table.unwell if d.health not in ("Warning", "NA", "")]
+    if bad:
+        names = ", ".join(f"NPU {d.npu} chip {d.chip} ({d.health})" for d in bad)
+        scope = {"npus": sorted({d.npu for d in bad})}
+        found += [
+            Conclusion(Finding.BASELINE_INVALID, f"devices are unwell: {names}", scope),
+            Conclusion(Finding.HARDWARE, f"devices are unwell: {names}", scope),
+        ]
+    return found
+
+
+def foreign_pids(table: NpuTable, server_pids: Sequence[int]) -> tuple[int, ...]:
+    """Return the processes on the chips that are not the server's; none if those are not known."""
+    if not server_pids:
+        return ()
+    return tuple(dict.fromkeys(p.pid for p in table.processes if p.pid not in server_pids))

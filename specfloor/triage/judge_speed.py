@@ -1,0 +1,73 @@
+"""The judgement of two arms' speed. Pure."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from specfloor.triage.conclusions import ACCEPTANCE_FAULTS, Conclusion, doubted
+from specfloor.triage.evidence import Group
+from specfloor.triage.findings import Finding
+from specfloor.triage.given import Given
+from specfloor.triage.roles import ON
+
+SPEED_LOSS = 0.05
+"""Loss of time per output token, or of generation speed; between scatter (2 %) and a loss (6 %)."""
+THROUGHPUT_LOSS = 0.06
+"""Loss of output throughput, on which the slowest request of a short run weighs."""
+TTFT_LOSS = 0.25
+"""Loss of time to first token: the draft's own prefill costs some percent, queues scatter more."""
+AS_MANY = 0.1
+"""Relative difference of the number of requests, and for the requests that ran at once."""
+
+
+def speed_of_logs(
+    off: Group | None, subjects: Sequence[Group], found: Sequence[Conclusion], given: Given
+) -> list[Conclusion]:
+    """Compare the generation speed of the arms of two logs; ``found`` is what is known so far."""
+    if off is None:
+        return []
+    on = next((group for group in subjects if group.role == ON), subjects[0])
+    if unlike := _unlike(off, on, given):
+        return [Conclusion(Finding.BASELINE_INVALID, unlike)]
+    if off.speed is None or on.speed is None:
+        return []
+    told = f"{off.speed.typical:.1f} tokens/s without and {on.speed.typical:.1f} with speculation"
+    if on.speed.typical < (1 - SPEED_LOSS) * off.speed.typical:
+        ill = any(c.finding in ACCEPTANCE_FAULTS for c in found)
+        return [slower(told, healthy=on.tally is not None and not ill, scope={})]
+    if on.tally is None:
+        return []
+    return doubted([Conclusion(Finding.EXPECTED, told)], on.doubt or off.doubt)
+
+
+def _unlike(off: Group, on: Group, given: Given) -> str | None:
+    """Return why two arms cannot be compared; None when they can."""
+    if off.tally is not None:
+        return "the arm without speculation has drafts"
+    if off.speed is None or on.speed is None or given.config.get("same_load") is True:
+        return None
+    if abs(on.speed.running / (off.speed.running or 1) - 1) <= AS_MANY:
+        return None
+    return (
+        f"the arms ran {off.speed.running:.1f} and {on.speed.running:.1f} requests at once; "
+        "their speeds cannot be compared"
+    )
+
+
+def slower(told: str, *, healthy: bool, scope: dict[str, Any]) -> Conclusion:
+    """Return the finding of a loss of speed; ``healthy``: acceptance is known and as it should."""
+    if healthy:
+        return Conclusion(
+            Finding.SPEED_REGRESSION_ACCEPT_OK,
+            f"slower though drafts are accepted: {told}",
+            scope,
+            next=(
+                "compare the step cost: acceptance length over speedup; graph capture sizes, host "
+                "copies and the batch are where it goes",
+            ),
+        )
+    return Conclusion(
+        Finding.SPEED_REGRESSION,
+        f"slower, and acceptance is not known: {told}",
+        scope,
+        next=("capture acceptance of the same run: /metrics before and after it",),
+    )

@@ -1,0 +1,214 @@
+"""What triage says in the end, as a record with a schema, and how it is printed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from specfloor.triage.causes import Causes, KnownFix
+from specfloor.triage.conclusions import Conclusion
+from specfloor.triage.evidence import Warned
+from specfloor.triage.findings import Finding
+from specfloor.triage.profile import NEXT
+
+SCHEMA = 1
+"""The version of the JSON; it changes when a key changes its meaning or goes, not for new ones."""
+PARSE = "PARSE"
+_SHOWN_FIXES = 8
+_HEALTHY = (Finding.EXPECTED.value, PARSE)
+_UNDECIDED = (
+    Finding.NO_DATA.value,
+    Finding.INCONCLUSIVE.value,
+    Finding.BASELINE_INVALID.value,
+    Finding.WORKLOAD_INVALID.value,
+    Finding.UNSUPPORTED_FORMAT.value,
+)
+EXIT_HEALTHY, EXIT_FAULT, EXIT_UNDECIDED = 0, 1, 10
+
+
+class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"finding": "class"}):
+    """The finding that decides, or PARSE; whom it is about; and why."""
+
+    finding: str
+    scope: dict[str, Any]
+    reason: str
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One finding: why, whom it is about, and the experiments or captures that come next.
+
+    ``known_fix`` is set for KNOWN_FIX, which names a possible cause.
+    """
+
+    finding: str
+    reason: str
+    scope: dict[str, Any] = {}
+    next: tuple[str, ...] = ()
+    known_fix: KnownFix | None = None
+
+
+class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole of it, in the shape of the JSON (docs/triage.md)."""
+
+    schema: int
+    files: dict[str, str]
+    extract: dict[str, Any]
+    verdict: Verdict
+    warnings: tuple[Warned, ...]
+    findings: tuple[Entry, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 when nothing is wrong, 10 when nothing can be said, 1 for a fault."""
+        if self.verdict.finding in _HEALTHY:
+            return EXIT_HEALTHY
+        return EXIT_UNDECIDED if self.verdict.finding in _UNDECIDED else EXIT_FAULT
+
+
+def build_report(
+    files: dict[str, str],
+    extract: dict[str, Any],
+    conclusions: tuple[Conclusion, ...],
+    warnings: tuple[Warned, ...],
+    causes: Causes | None,
+) -> Report:
+    """Put a report together; the first conclusion decides."""
+    first = conclusions[0]
+    entries = [_entry(conclusion) for conclusion in conclusions]
+    if causes is not None:
+        if causes.unknown:
+            warnings = (*warnings, Warned("ledger_unknown", causes.unknown))
+        entries += [_of_fix(fix) for fix in causes.fixes]
+    return Report(
+        schema=SCHEMA,
+        files=files,
+        extract=extract,
+        verdict=Verdict(_name(first), first.scope, first.reason),
+        warnings=warnings,
+        findings=tuple(entries),
+    )
+
+
+def as_text(report: Report) -> str:
+    """Return the report for a terminal."""
+    return "\n".join(_lines(report, bold="{}", item="  - {}", head="{}"))
+
+
+def as_markdown(report: Report) -> str:
+    """Return the report for an issue or a page."""
+    return "\n".join(_lines(report, bold="**{}**", item="- {}", head="### {}"))
+
+
+def _lines(report: Report, *, bold: str, item: str, head: str) -> Iterator[str]:
+    scope = ", ".join(f"{name} {_spell(value)}" for name, value in report.verdict.scope.items())
+    yield f"{bold.format(report.verdict.finding)}{f' ({scope})' if scope else ''}: " + (
+        report.verdict.reason
+    )
+    if facts := list(_facts(report.extract)):
+        yield from ("", head.format("What the files say"))
+        yield from map(item.format, facts)
+    if report.warnings:
+        yield from ("", head.format("To know"))
+        yield from (item.format(f"{warned.code}: {warned.message}") for warned in report.warnings)
+    others = [entry for entry in report.findings[1:] if entry.known_fix is None]
+    if others:
+        yield from ("", head.format("Further findings"))
+        yield from (item.format(f"{entry.finding}: {entry.reason}") for entry in others)
+    fixes = [entry for entry in report.findings if entry.known_fix is not None]
+    if fixes:
+        yield from ("", head.format("Known fixes this release lacks, possible causes"))
+        yield from (item.format(entry.reason) for entry in fixes[:_SHOWN_FIXES])
+        if len(fixes) > _SHOWN_FIXES:
+            yield item.format(f"and {len(fixes) - _SHOWN_FIXES} more (--format json has them)")
+    steps = list(dict.fromkeys(step for entry in report.findings for step in entry.next))
+    if steps:
+        yield from ("", head.format("Next"))
+        yield from map(item.format, steps)
+
+
+def _facts(extract: dict[str, Any]) -> Iterator[str]:
+    totals = extract.get("totals")
+    if isinstance(totals, dict):
+        yield f"overall: {_totals(totals)}"
+    for key in ("by_engine", "by_role", "by_file", "by_build", "by_model"):
+        for name, one in (extract.get(key) or {}).items():
+            yield f"{key.removeprefix('by_')} {name}: {_totals(one) if one else 'no drafts'}"
+    for number, segment in enumerate(extract.get("segments") or (), start=1):
+        version = f" ({segment['version']})" if segment.get("version") else ""
+        yield f"run {number}{version}: {_totals(segment)}"
+    for change in extract.get("change_points") or ():
+        when = f" at {change['at']}" if change["at"] else ""
+        yield (
+            f"change after window {change['after_window']}{when}: "
+            f"{change['before']:.1%} to {change['after']:.1%}"
+        )
+    for run in extract.get("runs") or ():
+        yield _bench(run)
+    for found in extract.get("configurations") or ():
+        told = ", ".join(f"{k} {v}" for k, v in found.items() if v is not None)
+        yield f"configuration: {told}"
+    for name in ("vllm", "vllm_ascend"):
+        if isinstance(extract.get(name), dict):
+            yield f"{name}: {extract[name]['raw']}"
+    for name in ("torch_npu", "cann", "driver", "tool_version", "npu_name", "device_count"):
+        if extract.get(name) is not None:
+            yield f"{name}: {extract[name]}"
+
+
+def _totals(totals: dict[str, Any]) -> str:
+    parts = []
+    if totals["draft_tokens"] is not None:
+        drafts = f" in {totals['drafts']:,} drafts" if totals["drafts"] is not None else ""
+        parts.append(
+            f"{totals['accepted_tokens']:,} of {totals['draft_tokens']:,} tokens accepted{drafts}"
+        )
+    if totals["acceptance_rate"] is not None:
+        parts.append(f"rate {totals['acceptance_rate']:.1%}")
+    if totals["acceptance_length"] is not None:
+        parts.append(f"length {totals['acceptance_length']:.2f}")
+    if positions := totals.get("per_position"):
+        told = " ".join("?" if p is None else f"{p:.2f}" for p in positions)
+        parts.append(f"by position {told}")
+    return ", ".join(parts)
+
+
+def _bench(run: dict[str, Any]) -> str:
+    arm = f" ({run['arm']})" if run.get("arm") else ""
+    at = f" at {run['concurrency']}" if run["concurrency"] is not None else ""
+    times = ", ".join(
+        f"{name.removesuffix('_ms').upper()} {run[name]['mean']:.2f} ms"
+        for name in ("ttft_ms", "tpot_ms")
+        if "mean" in run.get(name, {})
+    )
+    spec = _totals(run["spec"]) if run["spec"] else "no acceptance"
+    return f"{run['file']}{arm}{at}: {', '.join(filter(None, (times, spec)))}"
+
+
+def _entry(conclusion: Conclusion) -> Entry:
+    steps = conclusion.next
+    if conclusion.signature is not None:
+        steps += NEXT[conclusion.signature]
+    return Entry(_name(conclusion), conclusion.reason, conclusion.scope, steps)
+
+
+def _of_fix(fix: KnownFix) -> Entry:
+    shipped = fix.first or "no release"
+    if fix.first_final not in (None, fix.first):
+        shipped += f", then {fix.first_final}"
+    avoid = f"; avoided by {' or '.join(fix.avoided_by)}" if fix.avoided_by else ""
+    fits = {True: ", figures fit", False: ", figures do not fit", None: ""}[fix.fits]
+    reason = (
+        f"{fix.change} ({fix.release} is {fix.evidence}{fits}): {fix.symptom}; "
+        f"mended in {shipped}{avoid}"
+    )
+    return Entry(
+        Finding.KNOWN_FIX.value, reason, {"release": fix.release, "change": fix.change}, (), fix
+    )
+
+
+def _name(conclusion: Conclusion) -> str:
+    return PARSE if conclusion.finding is None else conclusion.finding.value
+
+
+def _spell(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

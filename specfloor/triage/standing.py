@@ -1,0 +1,78 @@
+"""How counts stand to an expected acceptance: below it, within its scatter, too few to tell."""
+
+import math
+from enum import Enum
+
+import msgspec
+
+from specfloor.triage.tally import Tally
+
+ZERO_RATE = 0.02
+"""As in ``specfloor.judge.acceptance``: a draft that knows nothing guesses a common token now and
+then, one that works accepts tens of percent."""
+ZERO_TOKENS = 300
+"""Draft tokens below which a rate near zero is not yet called dead; as there."""
+ZERO_FIRST = 0.05
+"""Acceptance of position 0 from which the draft is alive, whatever the rate over a large k says."""
+TOLERANCE = 0.05
+"""Fall below a baseline that is still taken for scatter when the user names none, as a fraction."""
+UNSEEN = 0.03
+"""Over the tolerance: a pass needs a sample that would have shown a fall of both together, 8 points
+with the default, which is the least that is called a regression in the field."""
+SPREAD = 2.0
+"""Tokens of one request are alike, so errors are larger than those of independent tokens: 3–7 times
+within one workload of few requests, 2 as the least over the traffic of a log."""
+_Z = 1.96
+
+
+class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The acceptance to compare with, and where it is from; rates are fractions."""
+
+    source: str
+    rate: float
+    tolerance: float = TOLERANCE
+    k: int | None = None
+    length: float | None = None
+    positions: tuple[float | None, ...] = ()
+    model: str | None = None
+
+
+class Standing(Enum):
+    """How counts stand to what is expected."""
+
+    BELOW = "below"
+    WITHIN = "within"
+    UNSURE = "unsure"
+
+
+def is_zero(tally: Tally) -> bool:
+    """Whether drafts were made and next to none was kept."""
+    if tally.rate is None or tally.draft_tokens < ZERO_TOKENS or tally.rate >= ZERO_RATE:
+        return False
+    first = tally.per_position[0] if tally.per_position else None
+    return first is None or first < ZERO_FIRST
+
+
+def standing_of(tally: Tally, expected: Expected) -> Standing:
+    """Compare by rate and, where both have one, by length: damage to one count shows in either."""
+    if tally.rate is None:
+        return Standing.UNSURE
+    falls = [expected.rate - tally.rate]
+    k = expected.k or len(tally.positions)
+    if expected.length and tally.length and k and tally.emitted_tokens is None:
+        falls.append((expected.length - tally.length) / k)
+    firsts = (expected.positions[:1], tally.per_position[:1])
+    if all(firsts) and firsts[0][0] is not None and firsts[1][0] is not None:
+        falls.append(firsts[0][0] - firsts[1][0] - UNSEEN)
+    fall, error = max(falls), half_width(tally, expected.rate)
+    if fall > expected.tolerance and fall > error:
+        return Standing.BELOW
+    return Standing.UNSURE if fall + error > expected.tolerance + UNSEEN else Standing.WITHIN
+
+
+def half_width(tally: Tally, rate: float) -> float:
+    """Return half of a 95 % interval of the rate, for tokens that come in requests."""
+    if not tally.draft_tokens:
+        return 1.0
+    rate = min(max(rate, 0.02), 0.98)
+    return _Z * SPREAD * math.sqrt(rate * (1 - rate) / tally.draft_tokens)
