@@ -104,6 +104,7 @@ class Floor(Scope, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     ``n`` is the number of prompts (for acceptance) or launches an arm (for speed) behind it;
     ``launches`` how many launches an arm judge a floor of the speedup when the user asks for none.
+    A ``pinned`` floor is a decision for every machine, and no run moves it.
     """
 
     value: float
@@ -113,6 +114,7 @@ class Floor(Scope, frozen=True, forbid_unknown_fields=True, kw_only=True):
     reason: str
     n: int
     launches: int = LAUNCHES
+    pinned: bool = False
     history: tuple[Former, ...] = ()
 
 

@@ -83,10 +83,20 @@ def write_floors(proposals: Iterable[Proposal], files: Iterable[Path], fresh: Pa
         changed[path] = None
     for path in changed:
         try:
-            path.write_text(tomlkit.dumps(documents[path]), encoding="utf-8")
+            path.write_text(_spaced(tomlkit.dumps(documents[path])), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"floor file {path} cannot be written ({error.strerror})") from None
     return list(changed)
+
+
+def _spaced(text: str) -> str:
+    """Return TOML with an empty line before every entry that follows another directly."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("[[") and lines and lines[-1] and not lines[-1].startswith("#"):
+            lines.append("")
+        lines.append(line)
+    return "\n".join(lines) + "\n"
 
 
 def _find(floor: Floor, documents: dict[Path, tomlkit.TOMLDocument]) -> tuple[Path, Table]:
@@ -118,7 +128,7 @@ def _plain(floor: Floor) -> dict[str, Any]:
     fields = {
         name: value
         for name, value in msgspec.structs.asdict(floor).items()
-        if value is not None and name not in ("history", "launches")
+        if value is not None and name not in ("history", "launches", "pinned")
     }
     fields["quantity"] = str(floor.quantity)
     if floor.quantity is Quantity.SPEEDUP:

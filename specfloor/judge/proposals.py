@@ -77,6 +77,8 @@ def _decide(
     """Return a proposal, or why there is none."""
     if judgement.report_only is not None:
         return f"reported without a floor: {judgement.report_only}"
+    if judgement.floor and judgement.floor.pinned:
+        return f"pinned: {judgement.floor.reason}"
     interval, n = _measured(judgement)
     if interval is None:
         return _UNSUPPORTED[quantity]

@@ -322,7 +322,7 @@ def test_an_engine_killed_while_it_serves_is_a_crash(start):
 
 
 def test_an_engine_that_only_answers_with_errors_is_a_crash(start):
-    failure = start("sick").diagnose(1.0)
+    failure = start("sick").diagnose(10.0)
     assert failure is not None
     assert failure.finding is Finding.CRASH
     assert "HTTP 500" in failure.message

@@ -7,7 +7,7 @@ the second time each drafted token is kept with a known probability. The answers
 must be more than k tokens longer, or the last drafts are short.
 
 The environment variable SPECFLOOR_DRAFTER names a JSON file, which may change while it is used:
-``mean`` and ``sd`` of the chance that a token is kept, over requests (a Beta distribution), ``seed``
+``mean`` and ``sd`` of the chance that a token is kept, over requests (a Beta law), ``seed``
 of each prompt's chance, and ``noise``, the seed of which tokens are spoilt. Two runs that differ in
 the noise alone are an A/A.
 """

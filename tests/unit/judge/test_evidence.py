@@ -135,3 +135,10 @@ def test_an_index_grows_with_the_run():
     for record in both_arms():
         index.add(record)
     assert index.evidence(CELL) == evidence(*both_arms())
+
+
+def test_the_blocks_of_a_run_in_their_order():
+    records = [*both_arms(), *natural(ON, cell=msgspec.structs.replace(CELL, release="cpu-1.0"))]
+    assert list(RecordIndex(records).blocks()) == [
+        (key(arm), block_key(purpose)) for arm in (OFF, ON) for purpose in Purpose
+    ]

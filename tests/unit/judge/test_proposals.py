@@ -61,6 +61,12 @@ def test_what_is_reported_without_a_floor_stays_so():
     assert "nothing to go by yet" in kept[0].why
 
 
+def test_a_pinned_floor_stays():
+    nothing, kept = proposed(floor(0.2, pinned=True), report_only("speedup"))
+    assert not nothing
+    assert kept[0].why == "pinned: it was reached"
+
+
 def test_a_cell_without_an_entry_gets_a_floor():
     proposals, _ = proposed(report_only("speedup", family="another"))
     rate, speedup = (proposal.new for proposal in proposals)
@@ -120,6 +126,7 @@ def test_a_new_floor_starts_a_file(tmp_path):
     proposals, _ = proposed(report_only("speedup", family="another"))
     write_floors(proposals, [], path)
     assert read_floors([path]).floors == tuple(proposal.new for proposal in proposals)
+    assert "\n\n[[floor]]" in path.read_text()
 
 
 @pytest.mark.parametrize("margin", [0.01, 0.1])
