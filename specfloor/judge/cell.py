@@ -254,10 +254,7 @@ def _judge(
         return _without_requests(measured, signals, block)
     population = None if rule.sampled else block.sent.prompts
     if floor is None:
-        complete = len(signals.requests) == population
-        summary = summarize_acceptance(
-            signals.requests, alpha=rule.alpha, beta=rule.beta, stopped_early=not complete
-        )
+        summary = summarize_acceptance(signals.requests, alpha=rule.alpha, beta=rule.beta)
         if summary is None:
             return replace(measured, reason=_NO_DRAFTS)
         pooled = summary.rate_pooled

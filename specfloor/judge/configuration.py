@@ -116,9 +116,9 @@ def _checks_off(arm: ArmEvidence | None) -> list[Check]:
     series = arm.launch.speculation_series
     return [
         Check(
-            "speculation on the off arm",
+            "series about drafts on the off arm",
             "none",
-            f"{_count(series)} in /metrics",
+            _count(series),
             None if series is None else not series,
         )
     ]

@@ -12,7 +12,7 @@ from specfloor.judge.cell import (
     judge_cell_speed,
 )
 from specfloor.judge.verdict import Verdict
-from specfloor.runs.records import CountersRecord, Purpose
+from specfloor.runs.records import CountersRecord, Purpose, RequestRecord
 from specfloor.signals.counts import DraftCounts, Rung
 from specfloor.triage.findings import Finding
 from tests.unit.builders import (
@@ -88,6 +88,18 @@ class TestAcceptance:
         assert "looked as always" not in judged.reason
         assert "0 of 40 prompts got the text of the off arm" in judged.reason
 
+    def test_half_of_the_texts_is_what_near_ties_may_part(self):
+        records = both_arms(on={"accepted": DEAD})
+        answers = [r for r in records if isinstance(r, RequestRecord) and r.speculation]
+        for parted, healthy in ((20, True), (21, False)):
+            others = {
+                r.index: msgspec.structs.replace(r, text_sha256="x") for r in answers[:parted]
+            }
+            changed = [others.get(r.index, r) if r in answers else r for r in records]
+            judged = acceptance(*changed, entry=floor(0.6))
+            assert judged.outputs.same == 40 - parted
+            assert ("everything else looked as always" in judged.reason) is healthy
+
     def test_acceptance_zero_with_failed_requests_is_not_called_healthy(self):
         judged = acceptance(*on_only(accepted=DEAD, failed=range(5)), entry=floor(0.6))
         assert judged.findings == (Finding.ACCEPT_ZERO,)
@@ -145,6 +157,13 @@ class TestAcceptance:
         assert judged.findings == (Finding.NO_DATA,)
 
     @pytest.mark.parametrize("entry", [floor(), report_only()])
+    def test_objects_of_requests_that_drafted_nothing_are_no_data(self, entry):
+        judged = acceptance(launch(ON), *natural(ON, accepted=(), vary=False), entry=entry)
+        assert judged.rung is Rung.PER_REQUEST
+        assert judged.verdict is Verdict.NO_DATA
+        assert "drafted a token, so there is no acceptance to judge" in judged.reason
+
+    @pytest.mark.parametrize("entry", [floor(), report_only()])
     def test_no_kind_of_evidence_is_no_data(self, entry):
         block = natural(ON, per_request=False, counted=False, accepted=DEAD)
         judged = acceptance(launch(ON), *block, entry=entry)
@@ -152,7 +171,9 @@ class TestAcceptance:
         assert "no counters tell whether anything was drafted" in judged.reason
 
     def test_all_requests_failed_says_with_what(self):
-        judged = acceptance(*on_only(failed=range(40), counted=False), entry=floor())
+        records = on_only(failed=range(40), counted=False)
+        records[-1] = msgspec.structs.replace(records[-1], error="something else")
+        judged = acceptance(*records, entry=floor())
         assert judged.verdict is Verdict.NO_DATA
         assert judged.reason == (
             "all 40 requests failed, the first with: HTTP 400 instead of an answer: no"

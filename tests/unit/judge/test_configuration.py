@@ -93,7 +93,7 @@ def test_an_off_arm_that_drafts():
     judged = run(off={"speculation_series": ("vllm:spec_decode_num_drafts",)})
     assert judged.verdict is Verdict.FAIL
     assert judged.findings == (Finding.CONFIG_NOT_IN_EFFECT,)
-    assert judged.reason == "speculation on the off arm: asked for none, found 1 series in /metrics"
+    assert judged.reason == "series about drafts on the off arm: asked for none, found 1 series"
 
 
 SILENT = {
@@ -111,6 +111,8 @@ def test_what_nothing_speaks_to_neither_passes_nor_fails():
         "drafts after the first requests"
     ]
     assert [check.holds for check in judged.checks].count(None) == 4
+    found = [check.found for check in judged.checks if check.what.startswith("series")]
+    assert found == ["no metrics", "no metrics"]
 
 
 def test_per_request_objects_tell_of_drafts_without_counters():
@@ -138,6 +140,12 @@ def test_drafts_that_nobody_could_see_are_no_data(block):
     judged = run(on=SILENT, block=block)
     assert judged.verdict is Verdict.NO_DATA
     assert judged.findings == (Finding.NO_DATA,)
+
+
+def test_counters_around_each_request_are_not_those_of_the_block():
+    sent, *requests, block = natural(ON)
+    one = CountersRecord(sent.launch, sent.block, {"0": DraftCounts(1, 3, 0)}, index=0)
+    assert "1200 tokens in 400 steps" in run(block=[sent, *requests, one, block]).reason
 
 
 def test_counters_with_a_problem_tell_nothing():

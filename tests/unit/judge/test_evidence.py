@@ -8,6 +8,7 @@ from specfloor.runs.records import BlockKey, Phase, Purpose, SplitRecord
 from specfloor.triage.findings import Finding
 from tests.unit.builders import (
     CELL,
+    block_key,
     both_arms,
     evidence,
     fault,

@@ -137,6 +137,19 @@ def test_floors_that_share_no_cell_stand_together(written):
     assert len(written(*(f"{FLOOR}{part}\n" for part in parts), speed).floors) == 4
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("k = 1", "k = 3"),
+        ('workload = "code"', 'workload = "x"'),
+        ('tier = "off"', 'tier = "on"'),
+        ("concurrency = 1", "concurrency = 4"),
+    ],
+)
+def test_one_difference_sets_them_apart(written, one, other):
+    assert len(written(f"{FLOOR}{one}\n", f"{FLOOR}{other}\n").floors) == 2
+
+
 def test_a_report_only_that_a_floor_leaves_no_cell(written):
     reported = REPORTED.replace("speedup", "acceptance_rate")
     with pytest.raises(UsageError, match=r"the report_only for the .* is never used: a floor"):
@@ -146,6 +159,28 @@ def test_a_report_only_that_a_floor_leaves_no_cell(written):
     other = msgspec.structs.replace(CELL, workload="structured-output")
     assert isinstance(found.of(CELL, RATE, GLM), Floor)
     assert isinstance(found.of(other, RATE, GLM), ReportOnly)
+
+
+@pytest.mark.parametrize(
+    "narrower", ["k = 3", 'workload = "code"', 'tier = "off"', "concurrency = 1"]
+)
+def test_a_floor_that_leaves_it_some(written, narrower):
+    reported = REPORTED.replace("speedup", "acceptance_rate")
+    assert written(f"{FLOOR}{narrower}\n", reported).report_only
+    with pytest.raises(UsageError, match="is never used: a floor"):
+        written(f"{FLOOR}{narrower}\n", f"{reported}{narrower}\n")
+    elsewhere = reported.replace("glm-9.1-tiny", "small").replace('"mtp"', '"ngram"')
+    assert written(FLOOR, elsewhere).report_only
+
+
+def test_a_message_names_the_whole_scope(written):
+    with pytest.raises(UsageError) as caught:
+        written(FLOOR + "k = 3\nconcurrency = 2\n", FLOOR + 'workload = "code"\n')
+    assert str(caught.value) == (
+        "two floors share cells, the acceptance_rate of glm-9.1-tiny mtp k=3, workload *, tier *, "
+        "concurrency 2 and the acceptance_rate of glm-9.1-tiny mtp any k, workload code, tier *; "
+        "part them"
+    )
 
 
 @pytest.mark.parametrize(
