@@ -16,6 +16,7 @@ from specfloor.commands.selfcheck import selfcheck
 from specfloor.errors import UsageError
 from specfloor.judge.run import RunResult, judge_stored
 from specfloor.judge.verdict import Verdict
+from specfloor.report.details import details_table
 from specfloor.report.files import headline
 from specfloor.report.paragraphs import paragraph
 from specfloor.report.table import tables
@@ -39,6 +40,8 @@ def report(folder: Path) -> int:
     result = judge_stored(run, load_catalog())
     for release, table in tables(result.cells).items():
         click.echo(f"{release}\n{table}\n")
+    if details := details_table(result.cells):
+        click.echo(f"{details}\n")
     if compared := upgrade_table(result.cells):
         click.echo(f"upgrade: {upgrade_headline(result.cells)}\n{compared}\n")
     for judgement in result.broken:

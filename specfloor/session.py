@@ -1,6 +1,5 @@
 """One run of the suite: its cells, its launches, its records, its verdicts."""
 
-import functools
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,8 +26,7 @@ from specfloor.judge.floors import Floor, Floors, Quantity
 from specfloor.judge.run import Basis, RunResult, Wanted, judge_run, write_basis
 from specfloor.judge.times import clock_of_cell, times_of_arms
 from specfloor.load.client import Counting
-from specfloor.load.settings import SETTINGS, WorkloadSettings, read_settings
-from specfloor.load.workload import Prompt, load_workload, shuffled
+from specfloor.load.sets import Workloads
 from specfloor.measure import BlockPlan, Engines, Measurement, Say, Timeouts
 from specfloor.plan import Demand, Plan, plan_launches
 from specfloor.runs.records import (
@@ -64,45 +62,19 @@ class Split(msgspec.Struct, frozen=True):
         return self.harness_s / max(self.wall_s - self.install_s, 1e-9)
 
 
-class Workloads:
-    """The prompts and settings of workload sets, one folder each, read once."""
-
-    def __init__(self, folder: Path, seed: int) -> None:
-        self._folder = folder
-        self._seed = seed
-        self.prompts = functools.cache(self._prompts)
-        self._settings = functools.cache(read_settings)
-
-    def settings(self, workload_set: str, workload: str) -> WorkloadSettings:
-        """Return how a workload is sent; UsageError when its set says nothing of it."""
-        folder = self._folder / workload_set
-        try:
-            return self._settings(folder)[workload]
-        except KeyError:
-            raise UsageError(
-                f"{folder / SETTINGS} has no settings for the workload {workload}; add [{workload}]"
-            ) from None
-
-    def _prompts(self, workload_set: str, workload: str) -> tuple[Prompt, ...]:
-        path = self._folder / workload_set / f"{workload}.jsonl"
-        return shuffled(load_workload(path), self._seed)
-
-
 def rounds_of(
     wanted: Sequence[Wanted], catalog: Catalog, floors: Floors, asked: int | None
 ) -> dict[Cell, int]:
     """Return in how many rounds of launches the speed of each cell is measured.
 
-    What is only reported takes one round. ``asked`` is the user's number, if any; otherwise a floor
-    says its own, and a cell without an entry takes one.
+    ``asked`` is the user's number, if any; otherwise a floor says its own, and a cell without one
+    takes one round.
     """
-    rounds = dict.fromkeys((one.cell for one in wanted), 1)
+    rounds = dict.fromkeys((one.cell for one in wanted), asked or 1)
     for cell in rounds:
         entry = floors.of(cell, Quantity.SPEEDUP, catalog.family(cell.family))
-        if isinstance(entry, Floor):
-            rounds[cell] = asked or entry.launches
-        elif entry is None and asked:
-            rounds[cell] = asked
+        if isinstance(entry, Floor) and not asked:
+            rounds[cell] = entry.launches
     return rounds
 
 
@@ -177,6 +149,7 @@ class Session:
 
         A run takes long, and what is wrong with its inputs is better said before it.
         """
+        self._check_interpreters()
         for one in self.wanted:
             entry = self.floors.of_acceptance(one.cell, self.catalog.family(one.cell.family))
             if isinstance(entry, Floor):
@@ -184,6 +157,23 @@ class Session:
         for launch in self.plan.launches:
             for block in launch.blocks:
                 self._block_plan(launch.key, block)
+
+    def _check_interpreters(self) -> None:
+        """Refuse to give one interpreter to several releases: it holds one of them at most."""
+        releases = {
+            key: self.catalog.release(key) for key in {one.cell.release for one in self.wanted}
+        }
+        pythons: dict[Path | None, list[str]] = {}
+        for name, release in sorted(releases.items()):
+            named = self.settings.engine_python(name)
+            if named or release.kind == "host":
+                pythons.setdefault(named, []).append(name)
+        for sharing in pythons.values():
+            if len(sharing) > 1:
+                raise UsageError(
+                    f"{' and '.join(sharing)} would run with the same interpreter; name one for "
+                    "each with --engine-python RELEASE=PATH"
+                )
 
     def open(self, folder: Path, started: str, engines: Engines, say: Say) -> None:
         """Begin the run in ``folder``; ``started`` is the time in ISO 8601."""
@@ -301,8 +291,6 @@ class Session:
         population = None if rule.sampled else len(prompts)
         return EarlyStop(
             acceptance_floor(floor, cell, rule, population),
-            k=cell.k,
-            drafts_k=method.drafts_k,
             draft_is_target=method.draft == "target",
         )
 

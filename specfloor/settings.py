@@ -1,7 +1,9 @@
 """Every setting of a run in one frozen record, checked where it is made."""
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -10,13 +12,19 @@ from specfloor.errors import UsageError
 from specfloor.judge.cell import Rule
 from specfloor.plan import Selection
 
+EVERY_RELEASE = ""
+"""The key of the interpreter for releases that have none of their own."""
+START_TIMEOUT_S = {"cpu": 600.0, "ascend": 2400.0}
+"""Seconds a server may take to become healthy: large models on NPUs take 15 minutes and more."""
+
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a run was asked to do.
 
     Times are in seconds. ``launches`` is the number of launches an arm of a cell with a speed
     floor; None takes what the floor's own record says. ``floors_dir`` holds ``*.toml``,
-    ``workloads_dir`` one folder a workload set.
+    ``workloads_dir`` one folder a workload set. ``engine_pythons`` maps releases to the interpreter
+    that has their vLLM, :data:`EVERY_RELEASE` to that of those without one of their own.
 
     Raises:
         UsageError: a value is out of its range.
@@ -33,12 +41,16 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     population: Literal["fixed", "sampled"] = "fixed"
     early_stop: bool = True
     floors: Literal["strict", "new-ok"] = "strict"
-    start_timeout_s: float = 600.0
+    start_timeout_s: float = START_TIMEOUT_S["cpu"]
     request_timeout_s: float = 300.0
     silence_timeout_s: float = 60.0
     baseline: Path | None = None
     cache: Path | None = None
-    engine_python: Path | None = None
+    engine_pythons: Mapping[str, Path] = MappingProxyType({})
+
+    def engine_python(self, release: str) -> Path | None:
+        """Return the interpreter that was named for a release, if one was."""
+        return self.engine_pythons.get(release) or self.engine_pythons.get(EVERY_RELEASE)
 
     def __post_init__(self) -> None:
         for option, value in (
@@ -70,11 +82,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         ):
             if not folder.is_dir():
                 raise UsageError(f"{option} {folder} is no folder")
-        if self.engine_python and not shutil.which(self.engine_python):
-            raise UsageError(
-                f"--engine-python {self.engine_python} is no program; name the interpreter that "
-                "has the release's vLLM"
-            )
+        for python in self.engine_pythons.values():
+            if not shutil.which(python):
+                raise UsageError(
+                    f"--engine-python {python} is no program; name the interpreter that has the "
+                    "release's vLLM"
+                )
 
     @property
     def rule(self) -> Rule:

@@ -8,7 +8,8 @@ import click
 from specfloor.catalog import load_catalog
 from specfloor.engines.local import LocalEngines
 from specfloor.errors import UsageError
-from specfloor.load.workload import load_workload, shuffled
+from specfloor.load.sets import Workloads
+from specfloor.load.workload import shuffled
 from specfloor.measure import Fault
 from specfloor.selfcheck import SPEEDUPS, Check, Scatter, SelfCheck, with_calibrated_drafter
 
@@ -57,21 +58,22 @@ def selfcheck(
     folder.mkdir(parents=True)
     settings = (folder / "drafter.json").resolve()
     able = with_calibrated_drafter(catalog, model, settings)
-    workloads = fixtures / "workloads" / model.workload_set
-    prompts = [p for name in model.workloads for p in load_workload(workloads / f"{name}.jsonl")]
+    workloads = Workloads(fixtures / "workloads", seed)
+    sets = [workloads.prompts(model.workload_set, name) for name in model.workloads]
+    prompts = {prompt.id: prompt for prompts in sets for prompt in prompts}
     check = Check(
         LocalEngines(
             able,
             models=fixtures / "models",
             cache=cache_dir,
             start_timeout_s=start_timeout,
-            engine_python=engine_python,
+            engine_python=lambda _: engine_python,
             say=click.echo,
             tick=lambda *_: None,
         ),
         release=catalog.release(release).name,
         family=able.families[model.name],
-        prompts=shuffled(prompts, seed),
+        prompts=shuffled(prompts.values(), seed),
         template=next(iter(model.tiers.values())),
         folder=folder,
         settings=settings,

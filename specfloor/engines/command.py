@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from packaging.version import Version
 
 from specfloor.catalog.model import Family, Method, Release
 from specfloor.cells import Arm, slug
@@ -28,9 +29,21 @@ def method_of(family: Family, arm: Arm) -> Method:
     raise KeyError(f"{family.name} has no method {arm.method!r}")
 
 
-def speculative_config(method: Method, k: int, draft: str | None = None) -> dict[str, Any]:
-    """Return the value of ``--speculative-config``; ``draft`` is the draft checkpoint, if any."""
-    config = {"method": method.name, "num_speculative_tokens": k, **method.config}
+ONE_MTP_SINCE = Version("0.11.0")
+"""The vLLM that takes ``mtp`` for every family's MTP layer; before, each had a name of its own."""
+
+
+def speculative_config(
+    method: Method, k: int, draft: str | None = None, *, vllm: str | None = None
+) -> dict[str, Any]:
+    """Return the value of ``--speculative-config``.
+
+    ``draft`` is the draft checkpoint, if any; ``vllm`` the version it is for, which decides how the
+    method is spelled.
+    """
+    old = vllm is not None and Version(vllm) < ONE_MTP_SINCE
+    name = method.spelled if old and method.spelled else method.name
+    config = {"method": name, "num_speculative_tokens": k, **method.config}
     return config if draft is None else {**config, "model": draft}
 
 
@@ -71,7 +84,7 @@ def server_command(
     for flag, value in family.serve.items():
         argv += [flag, value] if value else [flag]
     if arm.speculates:
-        config = speculative_config(method_of(family, arm), arm.k, draft)
+        config = speculative_config(method_of(family, arm), arm.k, draft, vllm=release.vllm)
         argv += ["--speculative-config", msgspec.json.encode(config).decode()]
         if per_request_metrics and release.signals.per_request:
             argv += ["--enable-per-request-metrics"]

@@ -48,7 +48,8 @@ class LocalEngines:
         models: the folder of embedded models.
         cache: where environments and converted checkpoints are kept.
         start_timeout_s: seconds a server may take to become healthy.
-        engine_python: the interpreter that has the releases' vLLM; built or found when None.
+        engine_python: gives the interpreter that was named for a release; it is built or found
+            when None.
         say: takes one line of progress.
     """
 
@@ -59,7 +60,7 @@ class LocalEngines:
         models: Path,
         cache: Path | None,
         start_timeout_s: float,
-        engine_python: Path | None,
+        engine_python: Callable[[str], Path | None],
         say: Say,
         tick: Callable[[float, str], None],
     ) -> None:
@@ -71,6 +72,7 @@ class LocalEngines:
         self._say = say
         self._tick = tick
         self._ready: dict[tuple[str, str, Arm], Ready] = {}
+        self._unbuilt: dict[tuple[str, tuple[str, ...]], UsageError] = {}
 
     def prepare(self, key: LaunchKey) -> None:
         """Build the environment and fetch or derive the checkpoints of a launch, once.
@@ -87,7 +89,7 @@ class LocalEngines:
             family = self._catalog.family(key.family)
             try:
                 self._ready[place] = self._make_ready(release, family, key.arm)
-            except (environment.EngineBuildError, UsageError) as error:
+            except (UsageError, OSError) as error:
                 raise Fault(Finding.START_FAIL, str(error)) from None
         return self._ready[place]
 
@@ -101,10 +103,22 @@ class LocalEngines:
         return Ready(python, model, draft)
 
     def _interpreter(self, release: Release, extra: tuple[str, ...]) -> Path:
+        named = self._engine_python(release.name)
         if release.kind == "host":
-            return find_ascend_python(self._engine_python)
-        if self._engine_python:
-            return self._engine_python
+            return find_ascend_python(named)
+        if named:
+            return named
+        place = release.name, extra
+        # building takes minutes: what failed for one arm is not tried again for the next
+        if failed := self._unbuilt.get(place):
+            raise failed
+        try:
+            return self._build(release, extra)
+        except UsageError as error:
+            self._unbuilt[place] = error
+            raise
+
+    def _build(self, release: Release, extra: tuple[str, ...]) -> Path:
         return environment.build(release, extra, self._cache, load_indexes(), self._say)
 
     def _checkpoint(self, checkpoint: Checkpoint, python: Path) -> str:

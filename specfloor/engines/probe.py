@@ -8,6 +8,8 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 _TIMEOUT_S = 10.0
+# a server of this host is never behind the proxy that the environment may name
+_open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
 def server_version(url: str) -> str | None:
@@ -38,7 +40,7 @@ def _get(address: str) -> str:
     """Return the body of a page, or nothing when the server does not give it."""
     try:
         # the address is a server this program started, always http
-        with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as answer:  # noqa: S310
+        with _open(address, timeout=_TIMEOUT_S) as answer:
             body: bytes = answer.read()
     except (OSError, http.client.HTTPException):
         return ""

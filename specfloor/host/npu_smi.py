@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from specfloor.catalog.model import Soc
 
 _VERSION = re.compile(r"npu-smi\s+\S+\s+Version:\s*(\S+)")
-_DCMI = re.compile(r"dcmi.*initiali[sz]e failed.*?ret is (-?\d+)", re.IGNORECASE)
+_DCMI = re.compile(r"dcmi.*initiali[sz]ed? failed.*?ret is (-?\d+)", re.IGNORECASE)
 _FAILED = re.compile(
     r"npu-smi:? .*(?:not found|No such file|[Pp]ermission denied).*|.*npu-smi: command not found.*"
     r"|.*(?:cannot open|error while loading) shared librar.*"

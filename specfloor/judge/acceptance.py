@@ -28,7 +28,7 @@ from specfloor.judge.verdict import (
     Verdict,
     check_level,
 )
-from specfloor.signals.counts import RequestCounts, Rung
+from specfloor.signals.counts import RequestCounts, Rung, pooled
 from specfloor.triage.findings import Finding
 
 Unit = Literal["rate", "length"]
@@ -277,15 +277,16 @@ def _findings(
 ) -> tuple[Finding, ...]:
     suspicious = (Finding.SUSPICIOUS_ACCEPTANCE,) if too_good else ()
     if verdict is Verdict.FAIL:
-        dead = Finding.ACCEPT_ZERO if _is_dead(drafting) else Finding.ACCEPT_REGRESSION
+        dead = Finding.ACCEPT_ZERO if is_dead(drafting) else Finding.ACCEPT_REGRESSION
         return (dead, *suspicious)
     if verdict is Verdict.INCONCLUSIVE:
         return (Finding.INCONCLUSIVE, *suspicious)
     return suspicious or (Finding.EXPECTED,)
 
 
-def _is_dead(drafting: Sequence[RequestCounts]) -> bool:
+def is_dead(requests: Sequence[RequestCounts]) -> bool:
     """Whether the upper one-sided bound of the pooled rate is near zero, over enough drafts."""
+    drafting = rated(requests)
     accepted = np.array([r.counts.accepted for r in drafting], dtype=np.float64)
     drafted = np.array([r.counts.drafted for r in drafting], dtype=np.float64)
     if drafted.sum() < ZERO_DRAFTED:
@@ -294,6 +295,12 @@ def _is_dead(drafting: Sequence[RequestCounts]) -> bool:
     return rate < ZERO_RATE and (
         error == 0 or rate + stats.t.ppf(_ONE_SIDED_LEVEL, len(drafting) - 1) * error < ZERO_RATE
     )
+
+
+def is_too_good(requests: Sequence[RequestCounts]) -> bool:
+    """Whether nearly every drafted token was accepted, over many of them."""
+    total = pooled(request.counts for request in requests)
+    return total.drafted >= PERFECT_DRAFTED and total.accepted >= PERFECT_RATE * total.drafted
 
 
 def _estimates(

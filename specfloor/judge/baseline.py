@@ -1,5 +1,6 @@
 """What a release is compared with: another release of the same run, or a stored run."""
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import msgspec
 from specfloor.cells import Cell
 from specfloor.errors import UsageError
 from specfloor.judge.evidence import RecordIndex
-from specfloor.judge.upgrade import Side
+from specfloor.judge.upgrade import Side, is_complete
 from specfloor.runs.records import Environment, cell_of
 from specfloor.runs.store import Run, read_run
 
@@ -29,6 +30,9 @@ class Baseline(msgspec.Struct, frozen=True):
 
 def hardware_class(environment: Environment) -> str:
     """Return what must be equal for times and tokens of two runs to be comparable."""
+    if environment.accelerators:
+        counts = Counter(environment.accelerators)
+        return ", ".join(f"{n} × {name}" for name, n in sorted(counts.items()))
     return f"{environment.cpu}, {environment.cores} cores"
 
 
@@ -65,9 +69,16 @@ def read_baseline(folder: Path, cells: Iterable[Cell]) -> Baseline:
             "name a complete run"
         )
     baseline = baseline_of_run(run)
-    if not any(cell.pair_id in baseline.cells for cell in cells):
+    shared = [cell for cell in cells if cell.pair_id in baseline.cells]
+    if not shared:
         raise UsageError(
             f"the baseline {folder} has none of the cells of this run; "
             f"it has: {', '.join(sorted(baseline.cells)) or 'none'}"
+        )
+    sides = [side for cell in shared if (side := baseline.side(cell))]
+    if not any(is_complete(side.evidence.on) for side in sides):
+        raise UsageError(
+            f"the baseline {folder} stopped early in every cell and cannot be compared with; "
+            "measure one with --no-early-stop"
         )
     return baseline

@@ -66,7 +66,7 @@ class JudgementBook:
         )
 
     def _configuration(self, cell: Cell) -> ConfigurationJudgement:
-        return judge_configuration(self._index.evidence(cell))
+        return judge_configuration(self._index.evidence(cell), self._catalog.release(cell.release))
 
     def _upgrade(self, cell: Cell) -> UpgradeJudgement:
         assert self.baseline is not None

@@ -9,7 +9,7 @@ from specfloor.catalog.model import Family
 from specfloor.cells import Cell
 from specfloor.engines.command import method_of
 from specfloor.judge import acceptance
-from specfloor.judge.acceptance import judge_acceptance
+from specfloor.judge.acceptance import is_dead, is_too_good, judge_acceptance
 from specfloor.judge.estimate import summarize_acceptance
 from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence
 from specfloor.judge.floors import Floor, Quantity, ReportOnly
@@ -32,7 +32,7 @@ from specfloor.judge.verdict import (
 )
 from specfloor.runs.records import FindingRecord, Purpose
 from specfloor.signals.choose import BlockSignals, choose
-from specfloor.signals.counts import Rung
+from specfloor.signals.counts import RequestCounts, Rung
 from specfloor.triage.findings import Finding
 
 
@@ -137,7 +137,7 @@ def judge_cell_acceptance(
     )
     if fault:
         return _faulted(judged, fault, _off_fault(evidence))
-    return _with_health(judged)
+    return _with_health(_with_failures(judged))
 
 
 def judge_cell_speed(
@@ -257,13 +257,13 @@ def _judge(
         summary = summarize_acceptance(signals.requests, alpha=rule.alpha, beta=rule.beta)
         if summary is None:
             return replace(measured, reason=_NO_DRAFTS)
-        pooled = summary.rate_pooled
+        wrong = _wrong_without_floor(signals.requests, draft_is_target=draft_is_target)
         return replace(
             measured,
-            verdict=None,
-            findings=(Finding.EXPECTED,),
-            reason=f"measured {pooled.value:.3f} (pooled) on {summary.requests} requests; "
-            f"no floor: {measured.report_only or _NO_ENTRY}",
+            verdict=Verdict.FAIL if wrong else None,
+            findings=(wrong or Finding.EXPECTED,),
+            reason=f"measured {summary.rate_pooled.value:.3f} (pooled) on {summary.requests} "
+            f"requests; no floor: {measured.report_only or _NO_ENTRY}",
             summary=summary,
         )
     verdict = judge_acceptance(
@@ -285,6 +285,17 @@ def _judge(
         detail=verdict,
         summary=verdict.summary,
     )
+
+
+def _wrong_without_floor(
+    requests: Sequence[RequestCounts], *, draft_is_target: bool
+) -> Finding | None:
+    """Return what is wrong with acceptance whatever the floor would be."""
+    if is_dead(requests):
+        return Finding.ACCEPT_ZERO
+    if is_too_good(requests) and not draft_is_target:
+        return Finding.SUSPICIOUS_ACCEPTANCE
+    return None
 
 
 _NO_ENTRY = "none was set"
@@ -343,6 +354,24 @@ SAME_TEXTS = 0.5
 """Share of the prompts with the same text on both arms below which the texts do not look as always.
 Near ties part some greedy texts even without speculation; a target that answers something else
 parts nearly all."""
+
+FAILED_ALLOWED = 0.05
+"""Share of requests without a full answer from which the rest may not pass: which ones fail is no
+chance, and what they would have accepted is not known."""
+
+
+def _with_failures(judged: AcceptanceJudgement) -> AcceptanceJudgement:
+    """Take back a PASS of which too many requests failed."""
+    if judged.verdict is not Verdict.PASS or judged.failed <= FAILED_ALLOWED * judged.sent:
+        return judged
+    return msgspec.structs.replace(
+        judged,
+        verdict=Verdict.INCONCLUSIVE,
+        findings=(Finding.INCONCLUSIVE,),
+        reason=f"{judged.failed} of {judged.sent} requests failed, too many for the rest to pass; "
+        f"{judged.reason}",
+    )
+
 
 _COLLAPSED = {Finding.ACCEPT_ZERO, Finding.ACCEPT_REGRESSION}
 

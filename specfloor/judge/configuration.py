@@ -1,11 +1,13 @@
 """Whether the speculative configuration that was asked for is the one in effect."""
 
 import msgspec
+from packaging.version import InvalidVersion, Version
 
+from specfloor.catalog.model import Release
 from specfloor.cells import Cell, slug
 from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence
 from specfloor.judge.verdict import Verdict
-from specfloor.runs.records import Purpose
+from specfloor.runs.records import LaunchRecord, Purpose
 from specfloor.signals import counters
 from specfloor.signals.counts import DraftCounts, pooled
 from specfloor.triage.findings import Finding
@@ -31,11 +33,15 @@ class ConfigurationJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=
     logs: tuple[str, ...]
 
 
-def judge_configuration(evidence: CellEvidence) -> ConfigurationJudgement:
+def judge_configuration(evidence: CellEvidence, release: Release) -> ConfigurationJudgement:
     """Judge whether speculation is in effect on one arm and absent on the other.
 
     A check that nothing speaks to (a log without the line, say) neither passes nor fails, but at
     least the drafts themselves must have been seen.
+
+    Args:
+        evidence: the cell's records.
+        release: the release that was asked for; its vLLM must be the one that answers.
     """
     cell = evidence.cell
     on = evidence.on[0] if evidence.on else None
@@ -52,7 +58,12 @@ def judge_configuration(evidence: CellEvidence) -> ConfigurationJudgement:
             checks=(),
             logs=logs,
         )
-    checks = (*_checks_on(cell, on), *_checks_off(off))
+    launches = [arm.launch for arm in (on, off) if arm and arm.launch]
+    checks = (
+        *(_check_version(release, launch) for launch in launches),
+        *_checks_on(cell, on),
+        *_checks_off(off),
+    )
     broken = [check for check in checks if check.holds is False]
     drafts_seen = any(check.what == _DRAFTS and check.holds is not None for check in checks)
     if broken:
@@ -62,7 +73,7 @@ def judge_configuration(evidence: CellEvidence) -> ConfigurationJudgement:
         verdict, findings, reason = Verdict.FAIL, (fault.finding,), fault.sentence
     elif not drafts_seen:
         verdict, findings = Verdict.NO_DATA, (Finding.NO_DATA,)
-        reason = "no request was answered, so no draft could be seen"
+        reason = "nothing counted the drafts: no request was answered, or none said what it drafted"
     else:
         verdict, findings = Verdict.PASS, (Finding.EXPECTED,)
         reason = "; ".join(f"{c.what}: {c.found}" for c in checks if c.holds)
@@ -70,6 +81,28 @@ def judge_configuration(evidence: CellEvidence) -> ConfigurationJudgement:
 
 
 _DRAFTS = "drafts after the first requests"
+
+
+def _check_version(release: Release, launch: LaunchRecord) -> Check:
+    """Return whether the vLLM that answers is the one the release pairs with.
+
+    A run labelled with one release and made with another would compare a build with itself.
+    """
+    asked, found = _base(release.vllm), _base(launch.version)
+    return Check(
+        f"vLLM of the {launch.key.arm.label} arm",
+        release.vllm,
+        launch.version or "not said",
+        None if asked is None or found is None else asked == found,
+    )
+
+
+def _base(version: str | None) -> str | None:
+    """Return a version without development and local parts; None for what is no version."""
+    try:
+        return Version(version).base_version if version else None
+    except InvalidVersion:
+        return None
 
 
 def _checks_on(cell: Cell, arm: ArmEvidence) -> list[Check]:

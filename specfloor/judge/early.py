@@ -1,29 +1,26 @@
 """Stopping an arm as soon as its acceptance is decided."""
 
-from specfloor.judge.acceptance import AcceptanceTest, Floor
+from specfloor.judge.acceptance import ZERO_DRAFTED, ZERO_RATE, AcceptanceTest, Floor
 from specfloor.runs.records import RequestRecord
-from specfloor.signals import per_request, stream
-from specfloor.signals.counts import RequestCounts
+from specfloor.signals import per_request
+from specfloor.signals.counts import RequestCounts, pooled
 
 
 class EarlyStop:
     """Feeds an acceptance test with requests as they end, in the seeded order.
 
     A request that ends before an earlier one waits for it, since the order of completion favours
-    short answers. A request whose counts cannot be read ends the attempt: the block is then
-    measured whole.
+    short answers. Only the counts of the response itself are used, as in the verdict: a request
+    without them ends the attempt, and the block is measured whole.
 
     Args:
         floor: the floor and its rule.
-        k: ``num_speculative_tokens``.
-        drafts_k: whether every step drafts exactly k tokens.
         draft_is_target: whether perfect acceptance is expected.
     """
 
-    def __init__(self, floor: Floor, *, k: int, drafts_k: bool, draft_is_target: bool) -> None:
+    def __init__(self, floor: Floor, *, draft_is_target: bool) -> None:
         self._test = AcceptanceTest(floor, draft_is_target=draft_is_target)
-        self._k = k
-        self._drafts_k = drafts_k
+        self._seen: list[RequestCounts] = []
         self._waiting: dict[int, RequestRecord] = {}
         self._next = 0
         self._possible = True
@@ -33,16 +30,16 @@ class EarlyStop:
         self._waiting[record.index] = record
         while self._possible and (following := self._waiting.pop(self._next, None)):
             self._next += 1
-            counts = self._counts(following)
-            if counts is None:
+            counts = per_request.counts_of_request(following)
+            if isinstance(counts, RequestCounts):
+                self._seen.append(counts)
+                self._test.observe(counts)
+            else:
                 self._possible = False
-            elif self._test.observe(counts) is not None:
-                return True
-        return False
+        return self._possible and self._test.verdict is not None and not self._may_be_dead
 
-    def _counts(self, record: RequestRecord) -> RequestCounts | None:
-        told = per_request.counts_of_request(record)
-        if isinstance(told, RequestCounts):
-            return told
-        streamed = stream.counts_of_request(record, self._k, self._drafts_k)
-        return streamed if isinstance(streamed, RequestCounts) else None
+    @property
+    def _may_be_dead(self) -> bool:
+        """Whether a draft looks dead and a few more requests would show that it is."""
+        total = pooled(counts.counts for counts in self._seen)
+        return total.accepted < ZERO_RATE * total.drafted and total.drafted < ZERO_DRAFTED

@@ -9,9 +9,10 @@ import msgspec
 import tomlkit
 from tomlkit.items import AoT, Table
 
+from specfloor.catalog import load_catalog
 from specfloor.errors import UsageError
 from specfloor.judge.baseline import hardware_class
-from specfloor.judge.floors import Floor, Quantity, Scope
+from specfloor.judge.floors import Floor, Quantity, Scope, read_floors
 from specfloor.judge.proposals import Origin, Proposal, propose
 from specfloor.judge.run import RunResult
 from specfloor.runs.records import RunInfo
@@ -48,8 +49,11 @@ def update_floors(
         date=datetime.date.fromisoformat(info.started[:10]),
         hardware=hardware_class(info.environment),
     )
-    proposals, kept = propose(result, origin=origin, margin=margin, reason=reason)
-    write_floors(proposals, sorted(folder.glob("*.toml")), fresh)
+    files = sorted(folder.glob("*.toml"))
+    proposals, kept = propose(
+        result, read_floors(files), load_catalog(), origin=origin, margin=margin, reason=reason
+    )
+    write_floors(proposals, files, fresh)
     lines = []
     for one in proposals:
         before = f"{one.old.value:g} to " if one.old else ""

@@ -5,9 +5,11 @@ import math
 
 import msgspec
 
+from specfloor.catalog import Catalog
 from specfloor.cells import Cell
+from specfloor.engines.command import method_of
 from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
-from specfloor.judge.floors import LAUNCHES, Floor, Former, Quantity
+from specfloor.judge.floors import LAUNCHES, Floor, Floors, Former, Quantity, ReportOnly, Scope
 from specfloor.judge.run import RunResult
 from specfloor.judge.verdict import Interval
 
@@ -39,73 +41,127 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def propose(
-    result: RunResult, *, origin: Origin, margin: float, reason: str | None = None
+    result: RunResult,
+    floors: Floors,
+    catalog: Catalog,
+    *,
+    origin: Origin,
+    margin: float,
+    reason: str | None = None,
 ) -> tuple[list[Proposal], list[Kept]]:
     """Return the floors that a run supports, and what stays as it is.
 
     A floor is the lower end of the interval less the margin. It needs a cell of which every prompt
-    (acceptance) or at least two launches an arm (speed) were measured.
+    (acceptance) or at least two launches an arm (speed) were measured. Where several cells share a
+    floor, it is what all of them support.
 
     Args:
         result: the judgements of the run.
+        floors: the entries in force now, which may not be those the run was judged by.
+        catalog: what floors can be about.
         origin: what the new floors say of themselves.
         margin: share of the lower end that is left as room.
-        reason: why floors may be lowered; without one they only rise.
+        reason: why floors may be lowered, or given to what is only reported; without one floors
+            only rise.
     """
-    proposals: list[Proposal] = []
+    supported: dict[str, list[_Supported]] = {}
     kept: list[Kept] = []
     for cell in result.cells:
         for judgement in (cell.acceptance, cell.speed):
             if judgement is None:
                 continue
-            quantity = _quantity(judgement)
-            decided = _decide(judgement, quantity, origin, margin, reason)
-            if isinstance(decided, str):
-                kept.append(Kept(cell.cell, quantity, decided))
+            one = _support(judgement, floors, catalog, margin)
+            if isinstance(one, Kept):
+                kept.append(one)
             else:
-                proposals.append(decided)
+                supported.setdefault(one.scope.where, []).append(one)
+    proposals: list[Proposal] = []
+    for group in supported.values():
+        least = min(group, key=lambda one: one.value)
+        decided = _decide(least, origin, reason)
+        if isinstance(decided, str):
+            kept += [Kept(one.cell, one.scope.quantity, decided) for one in group]
+        else:
+            proposals.append(decided)
     return proposals, kept
 
 
-def _decide(
+class _Supported(msgspec.Struct, frozen=True):
+    """What one cell supports: the scope of the floor it would have, and its value."""
+
+    cell: Cell
+    scope: Scope
+    value: float
+    n: int
+    entry: Floor | ReportOnly | None
+
+
+def _support(
     judgement: AcceptanceJudgement | SpeedJudgement,
-    quantity: Quantity,
-    origin: Origin,
+    floors: Floors,
+    catalog: Catalog,
     margin: float,
-    reason: str | None,
-) -> Proposal | str:
-    """Return a proposal, or why there is none."""
-    if judgement.report_only is not None:
-        return f"reported without a floor: {judgement.report_only}"
-    if judgement.floor and judgement.floor.pinned:
-        return f"pinned: {judgement.floor.reason}"
-    interval, n = _measured(judgement)
+) -> _Supported | Kept:
+    """Return what a judgement supports, or why it supports nothing."""
+    cell, family = judgement.cell, catalog.family(judgement.cell.family)
+    speed = isinstance(judgement, SpeedJudgement)
+    entry = (
+        floors.of(cell, Quantity.SPEEDUP, family) if speed else floors.of_acceptance(cell, family)
+    )
+    quantity = entry.quantity if entry else _quantity(judgement)
+    if not isinstance(entry, Floor) and family.floors_of:
+        return Kept(cell, quantity, f"{family.name} has the floors of {family.floors_of}")
+    if not isinstance(entry, Floor) and cell.k not in method_of(family, cell.arm).k:
+        return Kept(cell, quantity, f"the catalogue does not have k={cell.k} for it")
+    interval, n = _measured(judgement, quantity)
     if interval is None:
-        return _UNSUPPORTED[quantity]
-    old = judgement.floor
+        return Kept(cell, quantity, _UNSUPPORTED[quantity])
     scale = 10 ** DIGITS[quantity]
     value = math.floor(interval.low * (1 - margin) * scale) / scale
-    if old and value == old.value:
+    scope = entry if isinstance(entry, Floor) else _scope_of(cell, quantity)
+    return _Supported(cell, scope, value, n, entry)
+
+
+def _scope_of(cell: Cell, quantity: Quantity) -> Scope:
+    """Return the scope of a cell's first floor.
+
+    A healthy draft is accepted alike at any concurrency; the gain in speed is not.
+    """
+    return Scope(
+        family=cell.family,
+        method=cell.method,
+        quantity=quantity,
+        k=cell.k,
+        workload=cell.workload,
+        tier=cell.tier,
+        concurrency=cell.concurrency if quantity is Quantity.SPEEDUP else None,
+    )
+
+
+def _decide(least: _Supported, origin: Origin, reason: str | None) -> Proposal | str:
+    """Return a proposal, or why there is none."""
+    old = least.entry if isinstance(least.entry, Floor) else None
+    if isinstance(least.entry, ReportOnly) and not reason:
+        return f"reported without a floor ({least.entry.reason}); giving it one needs --reason"
+    if old and old.pinned:
+        return f"pinned: {old.reason}"
+    if old and least.value == old.value:
         return "the run supports the floor there is"
-    if old and value < old.value and not reason:
+    if old and least.value < old.value and not reason:
         return (
-            f"the run supports {value:g} and the floor is {old.value:g}; lowering it needs --reason"
+            f"the run supports {least.value:g} and the floor is {old.value:g}; lowering it needs "
+            "--reason"
         )
     why = reason or ("raised by a run" if old else "first measured by a run")
+    scope = {name: getattr(least.scope, name) for name in Scope.__struct_fields__}
     fresh = Floor(
-        family=old.family if old else judgement.cell.family,
-        method=judgement.cell.method,
-        quantity=quantity,
-        k=old.k if old else judgement.cell.k,
-        workload=old.workload if old else judgement.cell.workload,
-        tier=old.tier if old else judgement.cell.tier,
-        concurrency=_concurrency(judgement.cell, quantity, old),
-        value=value,
+        **scope,
+        value=least.value,
         source=f"run {origin.run}",
         date=origin.date,
         hardware=origin.hardware,
         reason=why,
-        n=n,
+        n=least.n,
         launches=old.launches if old else LAUNCHES,
         history=(*old.history, Former(old.value, origin.date, why)) if old else (),
     )
@@ -120,12 +176,15 @@ _UNSUPPORTED = {
 
 
 def _quantity(judgement: AcceptanceJudgement | SpeedJudgement) -> Quantity:
+    """Return what a judgement without an entry is about."""
     if isinstance(judgement, SpeedJudgement):
         return Quantity.SPEEDUP
-    return judgement.floor.quantity if judgement.floor else Quantity.ACCEPTANCE_RATE
+    return Quantity.ACCEPTANCE_RATE
 
 
-def _measured(judgement: AcceptanceJudgement | SpeedJudgement) -> tuple[Interval | None, int]:
+def _measured(
+    judgement: AcceptanceJudgement | SpeedJudgement, quantity: Quantity
+) -> tuple[Interval | None, int]:
     """Return the interval that a floor can stand on, and the prompts or launches behind it."""
     if judgement.summary is None:
         return None, 0
@@ -134,12 +193,5 @@ def _measured(judgement: AcceptanceJudgement | SpeedJudgement) -> tuple[Interval
     if judgement.failed or judgement.sent < judgement.prompts:
         return None, 0
     whole = judgement.summary
-    length = _quantity(judgement) is Quantity.ACCEPTANCE_LENGTH
+    length = quantity is Quantity.ACCEPTANCE_LENGTH
     return (whole.length_mean if length else whole.rate_mean).interval, whole.requests
-
-
-def _concurrency(cell: Cell, quantity: Quantity, old: Floor | None) -> int | None:
-    if old:
-        return old.concurrency
-    # a healthy draft is accepted alike at any concurrency; the gain in speed is not
-    return cell.concurrency if quantity is Quantity.SPEEDUP else None

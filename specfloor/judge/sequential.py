@@ -32,6 +32,8 @@ BELOW: tuple[tuple[float, float], ...] = ((1.0, 0.5), (2.0, 0.3), (4.0, 0.2))
 (a broken draft falls far)."""
 ABOVE: tuple[tuple[float, float], ...] = ((1.0, 0.7), (2.0, 0.3))
 """Bets for "above the least": being at the floor, or one margin over it."""
+MOST_NEEDED = 10_000
+"""Requests still needed of a sampled workload are not estimated beyond this."""
 _TINY = 1e-9
 """Room for rounding where a hypothesis becomes impossible or a mean meets its floor exactly."""
 
@@ -247,9 +249,10 @@ class SequentialTest:
         for drift in (multiple * gap for multiple, _ in bets):
             stake = drift / (variance + drift**2)
             growth = max(growth, stake * distance - stake**2 * (variance + distance**2) / 2)
-        needed = max(1, math.ceil(missing / growth))
         population = self._runs.population
-        return needed if population is None else min(needed, population - self.seen)
+        left = MOST_NEEDED if population is None else population - self.seen
+        # with hardly any scatter seen yet, no bet may grow
+        return min(left, max(1, math.ceil(missing / growth))) if growth > 0 else left
 
 
 class Outcomes(NamedTuple):

@@ -81,7 +81,8 @@ def judge_cell_upgrade(
         verdict=Verdict.NO_DATA,
         outcome=Change.INCONCLUSIVE,
         findings=(Finding.BASELINE_INVALID,),
-        reason=f"the baseline {name} has not every prompt of this cell",
+        reason=f"the baseline {name} has not every prompt of this cell; measure one with "
+        "--no-early-stop",
     )
     before = _complete(old.evidence.on) if old else None
     after = _complete(new.evidence.on)
@@ -194,6 +195,11 @@ def _acceptance_rule(arm: ArmEvidence) -> dict[str, str]:
         return {}
     config = json.loads(argv[argv.index("--speculative-config") + 1])
     return {name: str(config[name]) for name in _RULE_FIELDS if name in config}
+
+
+def is_complete(arms: tuple[ArmEvidence, ...]) -> bool:
+    """Whether every prompt was sent to the first launch of an arm, with natural stops."""
+    return _complete(arms) is not None
 
 
 def _complete(arms: tuple[ArmEvidence, ...]) -> Block | None:

@@ -14,12 +14,15 @@ class WorkloadSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``max_tokens`` bounds an answer that stops by itself; ``forced_tokens`` is the length that every
     request of a speed block generates, end of sequence ignored; ``forced_prompts`` the number of
     prompts a speed block sends, the first of the seeded order. ``about`` says what the prompts are.
+    ``parts`` are the workloads of the set whose prompts this one has together; without any it has a
+    file of its own.
     """
 
     about: str
     max_tokens: int
     forced_tokens: int
     forced_prompts: int
+    parts: tuple[str, ...] = ()
     temperature: float = 0.0
     top_p: float = 1.0
 

@@ -8,6 +8,7 @@ import msgspec
 from specfloor.catalog.references import beside
 from specfloor.judge.run import RunResult
 from specfloor.judge.verdict import Verdict
+from specfloor.report.details import details_table
 from specfloor.report.paragraphs import paragraph
 from specfloor.report.table import tables
 from specfloor.report.upgrade import upgrade_headline, upgrade_table
@@ -31,6 +32,8 @@ def markdown(result: RunResult, info: RunInfo, folder: Path) -> str:
     parts.append(f"Run {info.run}, {info.started}, {info.environment.cpu}.")
     for release, table in tables(result.cells, "github").items():
         parts.append(f"## {release}\n\n{table}")
+    if details := details_table(result.cells, "github"):
+        parts.append(f"## Acceptance in detail\n\n{details}")
     if published := _published(result):
         parts.append("## Published figures\n\n" + "\n".join(published))
     if compared := upgrade_table(result.cells, "github"):

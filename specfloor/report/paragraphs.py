@@ -47,7 +47,8 @@ def _acceptance_details(judgement: AcceptanceJudgement) -> list[str]:
         floor = judgement.floor
         lines.append(f"Floor {floor.value:g} since {floor.date}: {floor.reason} ({floor.source}).")
     if judgement.rung:
-        lines.append(f"Rung {judgement.rung}. {judgement.reconciliation}")
+        sent = f"{judgement.sent} of {judgement.prompts} prompts sent"
+        lines.append(f"Rung {judgement.rung}, {sent}. {judgement.reconciliation}")
     if judgement.summary and judgement.summary.per_position:
         profile = " ".join(f"{e.value:.3f}" for e in judgement.summary.per_position)
         lines.append(f"Accepted by position: {profile}.")

@@ -215,7 +215,10 @@ Record = RequestRecord | CountersRecord | BlockRecord | LaunchRecord | FindingRe
 
 
 class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a run was made; ``packages`` are the harness's own, engines say theirs per launch."""
+    """Where a run was made; ``packages`` are the harness's own, engines say theirs per launch.
+
+    ``accelerators`` are the NPU devices by name, in their order; empty without any.
+    """
 
     python: str
     platform: str
@@ -223,6 +226,7 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cores: int
     memory_bytes: int
     packages: dict[str, str]
+    accelerators: tuple[str, ...] = ()
 
 
 class RunInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

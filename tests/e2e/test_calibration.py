@@ -12,7 +12,7 @@ from specfloor.judge.acceptance import Floor, judge_acceptance
 from specfloor.judge.calibration import expected_rate
 from specfloor.judge.paired import Quantity, judge_upgrade
 from specfloor.judge.verdict import Change, Verdict
-from specfloor.load.workload import load_workload, shuffled
+from specfloor.load.sets import Workloads
 from specfloor.runs.records import LaunchKey
 from specfloor.selfcheck import (
     DRAFTER,
@@ -49,14 +49,13 @@ def instrument(tmp_path_factory):
     catalog = load_catalog()
     family = catalog.family("glm_moe_tiny")
     able = with_calibrated_drafter(catalog, family, settings)
-    workloads = ROOT / "fixtures" / "workloads" / family.workload_set
-    prompts = [p for name in family.workloads for p in load_workload(workloads / f"{name}.jsonl")]
+    workloads = Workloads(ROOT / "fixtures" / "workloads", 7)
     engines = LocalEngines(
         able,
         models=ROOT / "fixtures" / "models",
         cache=None,
         start_timeout_s=600,
-        engine_python=None,
+        engine_python=lambda _: None,
         say=print,
         tick=lambda *_: None,
     )
@@ -64,7 +63,7 @@ def instrument(tmp_path_factory):
         engines,
         release="cpu-0.32.0",
         family=able.families["glm_moe_tiny"],
-        prompts=shuffled(prompts, 7),
+        prompts=workloads.prompts(family.workload_set, "mixed"),
         template={"enable_thinking": False},
         folder=folder,
         settings=settings,

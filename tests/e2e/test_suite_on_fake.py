@@ -153,9 +153,35 @@ def test_a_folder_that_holds_a_run_is_left_alone(healthy, healthy_host):
     assert len(healthy_host.launches) == 2
 
 
-def test_two_releases_start_each_arm_once_and_pair_up(host):
-    """Whatever the order of the files on the command line."""
+def interpreter_of(version, folder):
+    """Return an interpreter whose vLLM says that it is ``version``."""
+    python = folder / f"python-{version}"
+    knobs = json.dumps({"version": version})
+    python.write_text(f"#!/bin/sh\nFAKE_VLLM='{knobs}' exec {sys.executable} \"$@\"\n")
+    python.chmod(0o755)
+    return python
+
+
+def test_releases_do_not_share_an_interpreter(host):
     finished = host.suite(
+        "tests/suite", "--release", "cpu-0.28.0", "--release", "cpu-0.32.0", *SMALL
+    )
+    assert finished.code == 4
+    assert "would run with the same interpreter" in finished.output
+    assert host.launches == []
+
+
+def test_an_interpreter_of_another_release_is_found_out(host):
+    finished = host.suite("tests/suite", "--release", "cpu-0.28.0", *SMALL)
+    assert finished.code == 1
+    assert "vLLM of the mtp3 arm: asked for 0.28.0, found 0.32.0" in finished.output
+
+
+def test_two_releases_start_each_arm_once_and_pair_up(host, tmp_path):
+    """Whatever the order of the files on the command line."""
+    older = interpreter_of("0.28.0", tmp_path)
+    finished = host.suite(
+        *("--engine-python", f"cpu-0.28.0={older}"),
         *("tests/suite/test_speedup.py", "tests/suite/test_acceptance.py"),
         *("--release", "cpu-0.28.0", "--release", "cpu-0.32.0", *SMALL),
     )

@@ -138,6 +138,7 @@ def launch(arm: Arm = OFF, repeat: int = 0, cell: Cell = CELL, **fields) -> Laun
         "log": f"engines/{started.id}.log",
         "started_s": 0.0,
         "startup_s": 1.5,
+        "version": cell.release.removeprefix("cpu-"),
         "speculative_config": "None",
         "speculation_series": (),
     }

@@ -7,8 +7,7 @@ from specfloor.catalog import Catalog, _add, load_catalog
 from specfloor.cells import slug
 from specfloor.errors import UsageError
 from specfloor.judge.floors import check_floors, read_floors
-from specfloor.load.settings import read_settings
-from specfloor.load.workload import load_workload
+from specfloor.load.sets import Workloads
 from specfloor.plan import Selection, select_cells
 from tests.unit.builders import FIXTURES, GLM, catalog
 
@@ -84,13 +83,19 @@ class TestData:
 
     @pytest.mark.parametrize("family", load_catalog().families.values(), ids=lambda f: f.name)
     def test_every_workload_of_a_family_is_there(self, family):
-        folder = FIXTURES / "workloads" / family.workload_set
-        settings = read_settings(folder)
-        for workload in family.workloads:
-            assert (
-                len(load_workload(folder / f"{workload}.jsonl"))
-                >= settings[workload].forced_prompts
-            )
+        workloads = Workloads(FIXTURES / "workloads", seed=1)
+        for workload in (*family.workloads, *family.more_workloads):
+            settings = workloads.settings(family.workload_set, workload)
+            prompts = workloads.prompts(family.workload_set, workload)
+            assert len(prompts) >= settings.forced_prompts
+            assert len({prompt.id for prompt in prompts}) == len(prompts)
+
+    def test_a_workload_of_parts_has_their_prompts_in_one_order(self):
+        workloads = Workloads(FIXTURES / "workloads", seed=1)
+        mixed = workloads.prompts("glm_moe_tiny", "mixed")
+        parts = workloads.settings("glm_moe_tiny", "mixed").parts
+        assert len(mixed) == sum(len(workloads.prompts("glm_moe_tiny", part)) for part in parts)
+        assert len({prompt.domain for prompt in mixed[:20]}) > 2
 
     def test_a_family_has_the_floors_of_one_that_has_its_own(self):
         for family in self.known.families.values():

@@ -98,14 +98,11 @@ class TestRounds:
         assert self.rounds(SPEED_FLOOR, asked=2) == {CELL: 2}
         assert self.rounds(SPEED_FLOOR, asked=1) == {CELL: 1}
 
-    def test_what_is_only_reported_takes_one(self):
-        assert self.rounds() == {CELL: 1}
-        assert self.rounds(floor(0.5), report_only("speedup"), asked=4) == {CELL: 1}
-
-    def test_a_cell_without_an_entry_takes_what_the_user_asks_for(self):
+    def test_without_a_floor_it_takes_one_or_what_the_user_asks_for(self):
         elsewhere = report_only("speedup", family="another")
-        assert self.rounds(elsewhere) == {CELL: 1}
-        assert self.rounds(elsewhere, asked=4) == {CELL: 4}
+        for entries in ((), (floor(0.5), report_only("speedup")), (elsewhere,)):
+            assert self.rounds(*entries) == {CELL: 1}
+            assert self.rounds(*entries, asked=4) == {CELL: 4}
 
     def test_each_cell_by_itself(self):
         other = msgspec.structs.replace(CELL, workload="structured-output")

@@ -55,9 +55,14 @@ def test_folders_are_there(name, tmp_path):
 
 
 def test_the_engines_interpreter_is_a_program(tmp_path):
-    assert settings(engine_python=Path(sys.executable)).engine_python
+    mine = Path(sys.executable)
+    every = settings(engine_pythons={"": mine})
+    assert every.engine_python("0.23.0") == mine
+    one = settings(engine_pythons={"0.18.0": mine})
+    assert one.engine_python("0.18.0") == mine
+    assert one.engine_python("0.23.0") is None
     text = tmp_path / "python"
     text.write_text("")
     for path in (text, tmp_path / "none"):
         with pytest.raises(UsageError, match=r"--engine-python .* is no program"):
-            settings(engine_python=path)
+            settings(engine_pythons={"": path})

@@ -92,7 +92,7 @@ def engines(host, tmp_path):
                 "models": tmp_path / "models",
                 "cache": tmp_path / "cache",
                 "start_timeout_s": 9.0,
-                "engine_python": None,
+                "engine_python": lambda _: None,
                 "say": lambda _: None,
                 "tick": lambda *_: None,
             }
@@ -124,7 +124,7 @@ class TestPreparing:
         assert [call[0] for call in host] == ["build", "checkpoint"]
 
     def test_the_interpreter_asked_for_is_not_built(self, engines, host, tmp_path):
-        own = engines(engine_python=Path("/mine/python"))
+        own = engines(engine_python=lambda _: Path("/mine/python"))
         assert argv_of(own, key(OFF), tmp_path)[0] == "/mine/python"
         assert host == [("checkpoint", "somewhere/glm", Path("/mine/python"))]
 

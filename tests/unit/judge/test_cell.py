@@ -128,10 +128,22 @@ class TestAcceptance:
         assert judged.summary.requests == 40
         assert judged.summary.rate_mean.interval is not None
 
-    def test_a_dead_draft_without_a_floor_is_reported_too(self):
+    def test_a_dead_draft_fails_without_a_floor_too(self):
         judged = acceptance(*both_arms(on={"accepted": DEAD}))
-        assert judged.verdict is None
+        assert judged.verdict is Verdict.FAIL
+        assert judged.findings == (Finding.ACCEPT_ZERO,)
         assert "measured 0.0" in judged.reason
+        assert "everything else looked as always" in judged.reason
+
+    def test_a_draft_that_is_always_right_fails_without_a_floor_too(self):
+        judged = acceptance(*both_arms(on={"accepted": (3,) * 10, "vary": False}))
+        assert judged.findings == (Finding.SUSPICIOUS_ACCEPTANCE,)
+
+    def test_too_many_failed_requests_do_not_pass(self):
+        few = acceptance(*both_arms(on={"failed": (3,)}), entry=floor(0.5))
+        many = acceptance(*both_arms(on={"failed": tuple(range(15))}), entry=floor(0.5))
+        assert (few.verdict, many.verdict) == (Verdict.PASS, Verdict.INCONCLUSIVE)
+        assert "15 of 40 requests failed" in many.reason
 
     def test_domains_are_told_apart(self):
         domains = ("code", "math", "code")

@@ -8,13 +8,13 @@ from specfloor.judge.verdict import Verdict
 from specfloor.runs.records import CountersRecord
 from specfloor.signals.counts import DraftCounts
 from specfloor.triage.findings import Finding
-from tests.unit.builders import CELL, both_arms, evidence, fault, forced, launch, natural
+from tests.unit.builders import CELL, both_arms, catalog, evidence, fault, forced, launch, natural
 
 ON = CELL.arm
 
 
 def judge(*records):
-    return judge_configuration(evidence(*records))
+    return judge_configuration(evidence(*records), catalog().release(CELL.release))
 
 
 def run(*, on=None, off=None, block=None):
@@ -24,6 +24,17 @@ def run(*, on=None, off=None, block=None):
         launch(ON, **on or {}),
         *(natural(ON) if block is None else block),
     )
+
+
+def test_another_vllm_than_the_release_pairs_with():
+    judged = run(on={"version": "1.0"}, off={"version": "2.0"})
+    assert judged.findings == (Finding.CONFIG_NOT_IN_EFFECT,)
+    assert judged.reason == "vLLM of the mtp3 arm: asked for 2.0, found 1.0"
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.0+empty", "2.0.dev3+gabc", None, "main"])
+def test_the_vllm_of_the_release_or_one_that_does_not_say(version):
+    assert run(on={"version": version}, off={"version": version}).verdict is Verdict.PASS
 
 
 def no_drafts():
@@ -96,7 +107,7 @@ def test_an_off_arm_that_drafts():
     assert judged.reason == "series about drafts on the off arm: asked for none, found 1 series"
 
 
-SILENT = {
+SILENT = {"version": None, 
     "speculative_config": None,
     "resolved_method": None,
     "resolved_k": None,
@@ -110,7 +121,7 @@ def test_what_nothing_speaks_to_neither_passes_nor_fails():
     assert [check.what for check in judged.checks if check.holds] == [
         "drafts after the first requests"
     ]
-    assert [check.holds for check in judged.checks].count(None) == 4
+    assert [check.holds for check in judged.checks].count(None) == 6
     found = [check.found for check in judged.checks if check.what.startswith("series")]
     assert found == ["no metrics", "no metrics"]
 

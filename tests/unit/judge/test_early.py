@@ -12,9 +12,8 @@ def requests(**options):
     return [r for r in natural(CELL.arm, **options) if isinstance(r, RequestRecord)]
 
 
-def early(value=0.6, drafts_k=True):
-    floor = Floor(value=value, population=40)
-    return EarlyStop(floor, k=3, drafts_k=drafts_k, draft_is_target=False)
+def early(value=0.6):
+    return EarlyStop(Floor(value=value, population=40), draft_is_target=False)
 
 
 def stops_at(stop, records):
@@ -38,9 +37,14 @@ def test_requests_that_end_early_wait_for_their_turn():
     assert needed < 31
 
 
-def test_counts_that_cannot_be_read_measure_the_block_whole():
-    unreadable = requests(accepted=BAD, per_request=False)
-    assert stops_at(early(drafts_k=False), unreadable) is None
+def test_answers_that_do_not_count_measure_the_block_whole():
+    assert stops_at(early(), requests(accepted=BAD, per_request=False)) is None
+
+
+def test_a_dead_draft_is_measured_until_it_is_known_to_be_dead():
+    dead = requests(accepted=(0,) * 10)
+    drafted = stops_at(early(), dead) * 30
+    assert drafted >= 300
 
 
 def test_failed_requests_are_not_data():

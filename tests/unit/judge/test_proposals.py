@@ -2,19 +2,36 @@
 
 import datetime
 
+import msgspec
 import pytest
 
 from specfloor.judge.floors import Quantity, read_floors
 from specfloor.judge.floors_file import write_floors
 from specfloor.judge.proposals import Origin, propose
-from tests.unit.builders import CELL, both_arms, floor, judged, report_only
+from tests.unit.builders import (
+    CELL,
+    DRIFTED,
+    both_arms,
+    catalog,
+    floor,
+    floors,
+    judged,
+    report_only,
+)
 
 ORIGIN = Origin("20270101-120000", datetime.date(2027, 1, 1), "two cores")
 
 
-def proposed(*entries, records=None, reason=None, margin=0.05):
+def proposed(*entries, records=None, reason=None, margin=0.05, now=None):
     result = judged(records or both_arms(launches=3), *entries)
-    return propose(result, origin=ORIGIN, margin=margin, reason=reason)
+    return propose(
+        result,
+        now or floors(*entries),
+        catalog(),
+        origin=ORIGIN,
+        margin=margin,
+        reason=reason,
+    )
 
 
 def test_a_floor_rises_to_the_lower_end_less_the_margin():
@@ -29,9 +46,59 @@ def test_a_floor_is_lowered_only_for_a_reason_which_stays_in_it():
     nothing, kept = proposed(floor(0.69), report_only("speedup"))
     assert not nothing
     assert "lowering it needs --reason" in kept[0].why
-    (lowered,), _ = proposed(floor(0.69), report_only("speedup"), reason="the prompts changed")
+    (lowered, _), _ = proposed(floor(0.69), report_only("speedup"), reason="the prompts changed")
     assert lowered.new.value < 0.69
     assert lowered.new.reason == lowered.new.history[-1].reason == "the prompts changed"
+
+
+def test_a_floor_that_rose_since_the_run_is_not_lowered_by_it():
+    now = floors(floor(0.69), report_only("speedup"))
+    nothing, kept = proposed(floor(0.5), report_only("speedup"), now=now)
+    assert not nothing
+    assert "lowering it needs --reason" in kept[0].why
+
+
+def test_cells_that_share_a_floor_get_what_all_of_them_support():
+    other = msgspec.structs.replace(CELL, workload="structured-output")
+    worse = (2, 1, 3, 0, 1, 2, 2, 3, 2, 1)
+    records = [*both_arms(launches=1), *both_arms(on={"accepted": worse}, cell=other)[1:]]
+    wide = floor(0.2, workload="*")
+    result = judged(records, wide, report_only("speedup"), cells=(CELL, other))
+    proposals, _ = propose(
+        result, floors(wide, report_only("speedup")), catalog(), origin=ORIGIN, margin=0.05
+    )
+    (raised,) = proposals
+    lows = [cell.acceptance.summary.rate_mean.interval.low for cell in result.cells]
+    assert raised.new.value <= min(lows) * 0.95 < raised.new.value + 0.001
+    assert raised.new.workload == "*"
+
+
+def test_two_concurrencies_of_one_cell_make_one_floor():
+    wide = msgspec.structs.replace(CELL, concurrency=4)
+    records = [*both_arms(), *both_arms(cell=wide)[1:]]
+    elsewhere = report_only("speedup", family="another")
+    result = judged(records, elsewhere, cells=(CELL, wide))
+    proposals, _ = propose(result, floors(elsewhere), catalog(), origin=ORIGIN, margin=0.05)
+    rates = [p.new for p in proposals if p.new.quantity is Quantity.ACCEPTANCE_RATE]
+    assert len(rates) == 1
+
+
+def test_a_k_that_the_catalogue_lacks_gets_no_floor():
+    deep = msgspec.structs.replace(CELL, k=9)
+    elsewhere = report_only("speedup", family="another")
+    result = judged(both_arms(cell=deep), elsewhere, cells=(deep,))
+    nothing, kept = propose(result, floors(elsewhere), catalog(), origin=ORIGIN, margin=0.05)
+    assert not nothing
+    assert "k=9" in kept[0].why
+
+
+def test_a_family_with_the_floors_of_another_gets_none():
+    drifted = msgspec.structs.replace(CELL, family=DRIFTED.name)
+    elsewhere = report_only("speedup", family="another")
+    result = judged(both_arms(cell=drifted), elsewhere, cells=(drifted,))
+    nothing, kept = propose(result, floors(elsewhere), catalog(), origin=ORIGIN, margin=0.05)
+    assert not nothing
+    assert "has the floors of" in kept[0].why
 
 
 def test_a_run_that_stopped_early_supports_no_floor():
@@ -55,10 +122,12 @@ def test_one_pair_of_launches_supports_no_floor_of_the_speedup():
     assert {one.quantity for one in kept} == {Quantity.ACCEPTANCE_RATE, Quantity.SPEEDUP}
 
 
-def test_what_is_reported_without_a_floor_stays_so():
+def test_what_is_reported_without_a_floor_stays_so_without_a_reason():
     nothing, kept = proposed(report_only(), report_only("speedup"))
     assert not nothing
     assert "nothing to go by yet" in kept[0].why
+    proposals, _ = proposed(report_only(), report_only("speedup"), reason="measured at last")
+    assert [p.new.quantity for p in proposals] == ["acceptance_rate", "speedup"]
 
 
 def test_a_pinned_floor_stays():
@@ -116,7 +185,7 @@ def test_writing_twice_keeps_the_whole_history(tmp_path):
     lowered, _ = proposed(
         *read_floors([path]).entries, margin=0.2, reason="a quieter machine is gone"
     )
-    write_floors(lowered, [path], path)
+    write_floors(lowered[:1], [path], path)
     (written,) = read_floors([path]).floors
     assert [former.value for former in written.history] == [0.5, proposals[0].new.value]
 

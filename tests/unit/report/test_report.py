@@ -43,7 +43,7 @@ class TestParagraph:
         assert reason.endswith("so look at the draft before the hardware.")
         assert "on 40 of 40 prompts" in reason
         assert details[0] == "Floor 0.6 since 2026-05-01: it was reached (a run)."
-        assert details[1].startswith("Rung A. ")
+        assert details[1].startswith("Rung A, 40 of 40 prompts sent. ")
         assert details[2].startswith("Accepted by position: 0.000 0.000 0.000")
         assert len(details) == 3
         assert evidence == (
