@@ -31,7 +31,6 @@ from specfloor.load.workload import Prompt
 from specfloor.measure import Engines, Fault, Running, Say
 from specfloor.runs.records import BlockKey, CountersRecord, LaunchKey, Purpose, RequestRecord
 from specfloor.signals.choose import BlockSignals, choose
-from specfloor.signals.reconcile import Agreement
 from specfloor.triage.findings import Finding
 
 DRAFTER = Method(
@@ -249,11 +248,10 @@ class Check:
 def known_rate(signals: BlockSignals, stated: float) -> KnownRate:
     """Return what the signals of a block say of a stated acceptance rate."""
     rates = [rate for r in signals.requests if (rate := r.counts.rate) is not None]
-    agreement = signals.reconciliation.agreement
     return KnownRate(
         stated=stated,
         measured=mean_estimate(rates, low=0, high=1, level=LEVEL),
-        rungs_agree=None if agreement is None else agreement is not Agreement.DISAGREES,
+        rungs_agree=signals.reconciliation.consistent,
         sentence=signals.reconciliation.sentence,
     )
 

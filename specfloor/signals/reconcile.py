@@ -36,6 +36,8 @@ class Agreement(IntEnum):
     EXPLAINED = 1
     """They differ by a known gap, whose size is stated."""
     DISAGREES = 2
+    UNUSABLE = 3
+    """The stream's chunks hold several steps each, so it tells nothing of them."""
 
 
 class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,7 +74,18 @@ class Reconciliation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def disagrees(self, rung: Rung) -> bool:
         """Whether ``rung`` is contradicted by a better one."""
-        return any(c.other is rung and c.agreement is Agreement.DISAGREES for c in self.comparisons)
+        against = [c.agreement for c in self.comparisons if c.other is rung]
+        return any(agreement >= Agreement.DISAGREES for agreement in against)
+
+    @property
+    def consistent(self) -> bool | None:
+        """Whether everything that can be compared agrees; None when nothing can.
+
+        A stream whose chunks were merged is no witness against the other rungs.
+        """
+        merged = any(c.agreement is Agreement.UNUSABLE for c in self.comparisons)
+        usable = [c for c in self.comparisons if not (merged and c.other is Rung.STREAM)]
+        return all(c.agreement < Agreement.DISAGREES for c in usable) if usable else None
 
 
 def reconcile(
@@ -107,7 +120,7 @@ def reconcile(
             Comparison(
                 better,
                 Rung.STREAM,
-                Agreement.DISAGREES,
+                Agreement.UNUSABLE,
                 f"The stream cannot be used: {streamed.sentence}",
             )
         )
@@ -202,8 +215,10 @@ def _streamed_against(
             f"{failed} failed request(s)",
         )
     if merged > TOLERATED_SHARE * steps:
+        # the object is the request's own, so nothing else explains a difference from it
+        alone = better is Rung.PER_REQUEST
         return verdict(
-            Agreement.DISAGREES,
+            Agreement.UNUSABLE if alone else Agreement.DISAGREES,
             f"{counts.steps} steps and {counts.accepted} accepted tokens against {steps} and "
             f"{counts.accepted - gap} in the stream: chunks were merged, or others used the server",
         )

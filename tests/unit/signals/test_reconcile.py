@@ -1,10 +1,10 @@
 import pytest
 
 from specfloor.signals.counts import DraftCounts, Rung
-from specfloor.signals.reconcile import Agreement, reconcile
+from specfloor.signals.reconcile import Agreement, Comparison, Reconciliation, reconcile
 from tests.unit.signals.builders import counted, request, told
 
-AGREES, EXPLAINED, DISAGREES = Agreement.AGREES, Agreement.EXPLAINED, Agreement.DISAGREES
+AGREES, EXPLAINED, DISAGREES, UNUSABLE = Agreement
 
 
 def three(records, counters=None, *, k=3, drafts_k=True):
@@ -56,15 +56,15 @@ def test_the_gap_has_bounds_both_ways(extra, agreement):
 
 
 @pytest.mark.parametrize(
-    "object_",
+    ("object_", "agreement"),
     [
-        told(3, 0, 1, 2),  # a step more than chunks: two steps share one
-        told(0, 0, 0),  # the stream shows more accepted tokens than the engine
+        (told(3, 0, 1, 2), UNUSABLE),  # a step more than chunks: two steps share one
+        (told(0, 0, 0), DISAGREES),  # the stream shows more accepted tokens than the engine
     ],
 )
-def test_a_request_that_differs_by_more_than_a_cut_disagrees(object_):
+def test_a_request_that_differs_by_more_than_a_cut_is_not_believed(object_, agreement):
     pairs, found = three([request(0, (1, 4, 1, 2), told=object_)])
-    assert pairs == {"AB": DISAGREES}
+    assert pairs == {"AB": agreement}
     assert found.disagrees(Rung.STREAM)
     assert not found.disagrees(Rung.PER_REQUEST)
 
@@ -111,7 +111,7 @@ def test_merges_show_in_the_tokens_where_steps_without_a_draft_hide_them():
 def test_merged_chunks_are_named():
     records = [request(0, (1, 2)), request(1, (1, 9))]
     pairs, found = three(records, counted(5, 5))
-    assert pairs == {"CB": DISAGREES}
+    assert pairs == {"CB": UNUSABLE}
     assert "request 1 holds 9 tokens" in found.sentence
 
 
@@ -174,3 +174,19 @@ def test_one_rung_alone_has_nothing_to_agree_with():
 def test_an_object_that_some_requests_lack_is_not_compared():
     records = [request(0, (1, 4), told=told(3)), request(1, (1, 4))]
     assert three(records, counted(2, 6))[0] == {"CB": AGREES}
+
+
+def test_a_stream_of_merged_chunks_is_no_witness_against_the_others():
+    def compared(better, other, agreement):
+        return Comparison(better, other, agreement, "they were compared")
+
+    merged = compared(Rung.PER_REQUEST, Rung.STREAM, UNUSABLE)
+    counted = compared(Rung.PER_REQUEST, Rung.COUNTERS, AGREES)
+    against_stream = compared(Rung.COUNTERS, Rung.STREAM, DISAGREES)
+    assert Reconciliation((merged, counted, against_stream)).consistent is True
+    assert Reconciliation((merged, counted)).disagrees(Rung.STREAM)
+    wrong = compared(Rung.PER_REQUEST, Rung.COUNTERS, DISAGREES)
+    assert Reconciliation((merged, wrong)).consistent is False
+    assert Reconciliation((counted, against_stream)).consistent is False
+    assert Reconciliation((merged,)).consistent is None
+    assert Reconciliation().consistent is None
