@@ -13,6 +13,7 @@ from specfloor.commands.floors import floors
 from specfloor.commands.references import references
 from specfloor.commands.releases import releases
 from specfloor.commands.selfcheck import selfcheck
+from specfloor.commands.triage import triage
 from specfloor.errors import UsageError
 from specfloor.judge.run import RunResult, judge_stored
 from specfloor.judge.verdict import Verdict
@@ -52,7 +53,7 @@ def report(folder: Path) -> int:
     return exit_code(result)
 
 
-for command in (families, fixes, floors, references, releases, selfcheck):
+for command in (families, fixes, floors, references, releases, selfcheck, triage):
     cli.add_command(command)
 
 

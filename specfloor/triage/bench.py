@@ -87,7 +87,7 @@ def spec_of(
     rate: float | None = None,
     length: float | None = None,
 ) -> tuple[Tally | None, str | None]:
-    """Return the counts of a report, and what does not fit together in it.
+    """Return the counts of a report, or None and what does not fit together in them.
 
     ``rates`` are the shares by position, ``rate`` and ``length`` as printed, all fractions.
     """
@@ -104,4 +104,4 @@ def spec_of(
         doubt = "the acceptance length is not that of its counts"
     elif positions and abs(sum(positions) - accepted_tokens) > 1 + 1e-4 * drafts * len(positions):
         doubt = "the positions do not add up to the accepted tokens"
-    return tally, doubt
+    return (None, doubt) if doubt else (tally, None)

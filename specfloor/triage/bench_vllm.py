@@ -23,6 +23,7 @@ _LABELS = {
     "Draft tokens": "draft_tokens",
     "Accepted tokens": "accepted_tokens",
 }
+_SGLANG = re.compile(r"^Backend:\s+sglang|^Accept length:", re.MULTILINE)
 _STATISTICS = {"Mean": "mean", "Median": "median", "P99": "p99"}
 _LABEL = re.compile(
     rf"(?:^|[\s|])({'|'.join(map(re.escape, _LABELS))}):\s+{_NUMBER}\s*$", re.MULTILINE
@@ -90,6 +91,11 @@ def read_json(value: Mapping[str, Any]) -> BenchRun:
 def is_json(value: Mapping[str, Any]) -> bool:
     """Whether an object is such a report."""
     return "mean_ttft_ms" in value or ("completed" in value and "output_throughput" in value)
+
+
+def is_of_sglang(text: str) -> bool:
+    """Whether a report is of SGLang's benchmark, which prints the same title, and of its server."""
+    return bool(_SGLANG.search(text))
 
 
 def _report(text: str, dataset: str | None, *, ignore_eos: bool) -> BenchRun:

@@ -68,7 +68,8 @@ def possible_causes(
     """Return what the ledger knows of a release that may be behind a finding; None if not asked.
 
     Those whose signature the figures contradict come last; among the others strong evidence comes
-    before weak, and then those whose signature fits.
+    before weak, then those whose signature fits, then what takes fewer conditions that are not
+    known to hold.
     """
     kinds = _KINDS.get(conclusion.finding) if conclusion.finding else None
     if kinds is None:
@@ -76,14 +77,16 @@ def possible_causes(
     lacking = missing(
         ledger, release, family=family, method=method, kinds=kinds, setting=facets_of_k(k)
     )
-    ranked: list[tuple[tuple[bool, int, bool, int], KnownFix]] = []
+    holding = {facet for facet, holds in facets_of_k(k).items() if holds}
+    ranked: list[tuple[tuple[bool, int, bool, int, int], KnownFix]] = []
     for number, entry in enumerate(lacking.entries):
         if entry.standing not in _STRONG:
             continue
         fits = _fits(entry.row, conclusion.signature)
+        strength, open_ = _STRONG.index(entry.standing), len(set(entry.row.when) - holding)
         ranked.append(
             (
-                (fits is False, _STRONG.index(entry.standing), fits is not True, number),
+                (fits is False, strength, fits is not True, open_, number),
                 KnownFix(
                     release=lacking.release,
                     change=entry.row.id,

@@ -32,6 +32,8 @@ class Conclusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beside: bool = False
 
 
+READ = Conclusion(None, "read; there is nothing to judge it by")
+
 _RANK = {
     finding: rank
     for rank, finding in enumerate(
@@ -72,7 +74,7 @@ def in_order(conclusions: Iterable[Conclusion]) -> tuple[Conclusion, ...]:
             _RANK.get(c.finding, 0) if c.finding else 0,
         ),
     )
-    return tuple(ranked) or (Conclusion(None, "read; there is nothing to judge it by"),)
+    return tuple(ranked) or (READ,)
 
 
 def doubted(found: list[Conclusion], doubt: str | None) -> list[Conclusion]:

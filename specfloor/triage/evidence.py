@@ -86,6 +86,11 @@ class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
     @property
+    def version(self) -> str | None:
+        """The version that the last run says it is."""
+        return next((run.version for run in reversed(self.runs) if run.version), None)
+
+    @property
     def k(self) -> int | None:
         """The number of draft tokens of a step, where the evidence shows it."""
         shown = [len(run.tally.positions) for run in self.runs if run.tally]

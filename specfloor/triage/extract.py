@@ -62,6 +62,7 @@ class LogExtract(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     totals: Totals | None
     contradictory_lines: int = 0
     by_engine: dict[str, Totals | None] | UnsetType = UNSET
+    by_server: dict[str, Totals | None] | UnsetType = UNSET
     by_file: dict[str, Totals | None] | UnsetType = UNSET
     by_role: dict[str, Totals | None] | UnsetType = UNSET
     segments: tuple[Segment, ...] | UnsetType = UNSET
@@ -108,6 +109,7 @@ def extract_logs(
     readings = [reading for _, reading in own]
     shown = [group for group in groups if group.role not in COMPARED_WITH] or list(groups)
     runs = [run for group in shown for run in group.runs]
+    servers = {g.role: totals_of(g.tally) for g in shown if g.what == "server"}
     formats = [f for _, reading in logs for f in reading.formats]
     software = next((r.software for r in readings if r.software), None)
     windows = sum(reading.windows for reading in readings)
@@ -122,7 +124,8 @@ def extract_logs(
         contradictory_lines=sum(len(reading.contradictory) for reading in readings),
         k=next((group.k for group in shown if group.k), None) or (k if windows else None),
         totals=totals_of(total(reading.tally for reading in readings)),
-        by_engine=_by_engine(runs),
+        by_engine=UNSET if servers else _by_engine(runs),
+        by_server=servers or UNSET,
         by_file={r.name: totals_of(r.tally) for _, r in logs} if len(logs) > 1 else UNSET,
         by_role={
             role: totals_of(total(r.tally for other, r in logs if other == role)) for role in roles

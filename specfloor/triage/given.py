@@ -75,7 +75,7 @@ class Given(msgspec.Struct, frozen=True):
 
 
 def read_given(path: Path) -> Given:
-    """Read a file of that shape; paths in it are relative to it.
+    """Read a file of that shape; the paths in it are relative to its folder.
 
     Raises:
         UsageError: it cannot be read, is not JSON, or a field is not of its type.
@@ -91,8 +91,4 @@ def read_given(path: Path) -> Given:
         ) from None
     if not given.files:
         raise UsageError(f"{path} names no files: its list `files` is empty or missing")
-    folder = path.parent
-    files = tuple(
-        GivenFile(f.path if f.path == "-" else str(folder / f.path), f.role) for f in given.files
-    )
-    return msgspec.structs.replace(given, files=files)
+    return given

@@ -17,7 +17,7 @@ from specfloor.triage.findings import Finding
 from specfloor.triage.given import Given
 from specfloor.triage.judge_speed import speed_of_logs
 from specfloor.triage.profile import dead_positions, fallen_positions, signature_of_loss
-from specfloor.triage.roles import COMPARED_WITH, NEW, OFF, OLD, ON, REFERENCE
+from specfloor.triage.roles import COMPARED_WITH, NEW, OLD, ON, REFERENCE
 from specfloor.triage.standing import (
     TOLERANCE,
     UNSEEN,
@@ -46,17 +46,16 @@ _DRIFT_LEAST_PARTS = 3
 def judge_acceptance(groups: Sequence[Group], given: Given) -> list[Conclusion]:
     """Judge what logs, metrics or answers say of acceptance, and of speed where two arms are."""
     compared = {group.role: group for group in groups if group.role in COMPARED_WITH}
-    subjects = [group for group in groups if group.role not in COMPARED_WITH] or list(groups)
+    subjects = [group for group in groups if group.role not in COMPARED_WITH]
+    if not subjects:  # nothing is compared with itself
+        subjects, compared = list(groups), {}
     expected = expected_of(compared, given)
     found = [c for group in subjects for c in _ends(group)]
     for group in subjects:
         found += acceptance_of(group, _for_group(expected, group, subjects), given)
         found += _configuration_of(group, given)
     found += _silent(subjects)
-    found += speed_of_logs(compared.get(OFF), subjects, found, given)
-    if expected is None and OFF not in compared:
-        found = [c for c in found if c.finding is not Finding.EXPECTED]
-    return found
+    return found + speed_of_logs(compared, subjects, found, given)
 
 
 def expected_of(compared: Mapping[str, Group], given: Given) -> Expected | None:
@@ -87,6 +86,7 @@ def expected_of(compared: Mapping[str, Group], given: Given) -> Expected | None:
                 k=len(tally.positions) or None,
                 length=None if tally.emitted_tokens is not None else tally.length,
                 positions=tally.per_position,
+                version=compared[role].version,
             )
     return None
 
@@ -103,7 +103,7 @@ def _for_group(
 def acceptance_of(group: Group, expected: Expected | None, given: Given) -> list[Conclusion]:
     """Judge the acceptance of one group; without anything expected, only what is wrong anyhow."""
     tally = group.tally
-    scope = _scope(group)
+    scope = _scope(group) | _builds(group, expected, given)
     if tally is None:
         return _of_bare_rate(group, expected, scope)
     if expected is not None and expected.k and group.k and expected.k != group.k:
@@ -219,7 +219,11 @@ def _is_ill(
 def _run_faults(group: Group, expected: Expected | None, scope: dict[str, Any]) -> list[Conclusion]:
     found = [*_absolute(group, scope), *_between_runs(group, scope)]
     for run in group.runs:
-        if run.tally is None or is_zero(run.tally):
+        if run.tally is None:
+            continue
+        if is_zero(run.tally):
+            if group.tally is not None and not is_zero(group.tally):
+                found.append(_zero(run.tally, {**scope, "version": run.version}))
             continue
         if drift := _drift(run.parts):
             first, last = drift
@@ -245,8 +249,7 @@ def _absolute(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
     if tally is None:
         return []
     if is_zero(tally):
-        reason = f"{tally.accepted_tokens} of {tally.draft_tokens:,} draft tokens accepted"
-        return [Conclusion(Finding.ACCEPT_ZERO, reason, scope, signature=Signature.ZERO)]
+        return [_zero(tally, scope)]
     dead = dead_positions(tally)
     if not dead:
         return []
@@ -265,10 +268,15 @@ def _absolute(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
     ]
 
 
+def _zero(tally: Tally, scope: dict[str, Any]) -> Conclusion:
+    reason = f"{tally.accepted_tokens} of {tally.draft_tokens:,} draft tokens accepted"
+    return Conclusion(Finding.ACCEPT_ZERO, reason, scope, signature=Signature.ZERO)
+
+
 def _between_runs(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
     """Return a finding when a restart made it worse, and it has stayed so."""
     runs = [run for run in group.runs if run.tally and run.tally.rate is not None]
-    for before, after in pairwise(runs):
+    for number, (before, after) in enumerate(pairwise(runs), start=1):
         assert before.tally is not None
         assert after.tally is not None
         was = Expected("the run before", before.tally.rate or 0.0, TOLERANCE + UNSEEN)
@@ -289,7 +297,11 @@ def _between_runs(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
                 Conclusion(
                     Finding.ACCEPT_REGRESSION,
                     reason,
-                    {**scope, "from": before.version, "to": after.version},
+                    {
+                        **scope,
+                        "from": before.version or f"run {number}",
+                        "to": after.version or f"run {number + 1}",
+                    },
                     signature=signature_of_loss(after.tally, before.tally.per_position),
                 )
             ]
@@ -330,7 +342,9 @@ def _ends(group: Group) -> list[Conclusion]:
         if run.failure is None:
             continue
         finding = Finding.HANG if run.failure.hung else Finding.CRASH
-        if not run.served and not run.failure.hung:
+        if not run.served:
+            if run is not group.runs[-1]:  # a later start worked
+                continue
             finding = Finding.START_FAIL
         found.append(
             Conclusion(
@@ -388,6 +402,14 @@ def _capture(group: Group) -> tuple[str, ...]:
         "capture /metrics before and after a load of a few hundred requests, "
         "or the log with `SpecDecoding metrics` lines (not with --disable-log-stats)",
     )
+
+
+def _builds(group: Group, expected: Expected | None, given: Given) -> dict[str, Any]:
+    """Return which builds are compared, where an old and a new one are."""
+    if group.role != NEW:
+        return {}
+    old = given.config.get(OLD) or (expected.version if expected else None)
+    return {"from": old or OLD, "to": given.config.get(NEW) or group.version or NEW}
 
 
 def _scope(group: Group) -> dict[str, Any]:

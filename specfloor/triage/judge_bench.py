@@ -23,6 +23,8 @@ CLEAR_GAIN = 0.06
 """Gain of speed that drafts which are not kept cannot give."""
 _ALIKE = 0.2
 """Relative difference of tokens per request up to which two reports had the same workload."""
+METRICS = {"tpot": SPEED_LOSS, "ttft": TTFT_LOSS, "output_tok_s": THROUGHPUT_LOSS}
+"""What is compared, in this order, and the loss that counts."""
 ACCURACY_LOSS = 0.01
 """Loss of accuracy, as a fraction, from which answers count as worse."""
 RANDOM_DATASETS = ("random", "random-mm", "random-rerank", "random_tokens")
@@ -66,6 +68,7 @@ def judge_bench(arms: Sequence[Arm], given: Given) -> list[Conclusion]:
     elif not with_spec:
         found.append(_bench_without_acceptance(arms))
     doubts = [arm.run.doubt for arm in arms if arm.run.doubt]
+    doubts += [why for off, on in pairs if (why := _lacking(off, on))]
     return doubted(found, doubts[0] if doubts else None)
 
 
@@ -83,6 +86,17 @@ def pairs_of(base: Sequence[Arm], tried: Sequence[Arm]) -> list[tuple[Arm, Arm]]
     return pairs
 
 
+def _lacking(off: Arm, on: Arm) -> str | None:
+    """Return what one of two reports of the same program lacks; it may be what matters."""
+    if off.run.tool != on.run.tool:
+        return None
+    for metric in METRICS:
+        known = [cost_ratio(metric, arm.run, arm.run) is not None for arm in (off, on)]
+        if known[0] != known[1]:
+            return f"{(off, on)[known[0]].file} has no {metric} and the other report has"
+    return None
+
+
 def _compare_arms(
     pairs: Sequence[tuple[Arm, Arm]], found: Sequence[Conclusion], given: Given
 ) -> list[Conclusion]:
@@ -96,22 +110,20 @@ def _compare_arms(
         told += _old_and_new(pairs, given)
     told += _under_load(pairs)
     told += _accuracy(given)
-    for metric, loss in (
-        ("tpot", SPEED_LOSS),
-        ("ttft", TTFT_LOSS),
-        ("output_tok_s", THROUGHPUT_LOSS),
-    ):
-        ratios = {on.run.concurrency: cost_ratio(metric, off.run, on.run) for off, on in pairs}
-        known = {c: ratio for c, ratio in ratios.items() if ratio is not None}
-        lost = {c: ratio for c, ratio in known.items() if ratio > 1 + loss}
-        if lost:
-            return [*told, _loss(metric, known, lost, pairs, healthy=healthy)]
+    for metric, loss in METRICS.items():
+        costs = [
+            (on.run.concurrency, ratio)
+            for off, on in pairs
+            if (ratio := cost_ratio(metric, off.run, on.run)) is not None
+        ]
+        if any(ratio > 1 + loss for _, ratio in costs):
+            return [*told, _loss(metric, costs, pairs[0][0].arm, healthy=healthy)]
     gain = [cost_ratio("tpot", off.run, on.run) for off, on in pairs]
     if all(ratio is None for ratio in gain):
         return [*told, Conclusion(Finding.NO_DATA, "the reports have no times in common")]
     clear = all(ratio is not None and ratio < 1 - CLEAR_GAIN for ratio in gain)
-    if not healthy and not clear:
-        reason = "as fast as without speculation, and no acceptance in the reports"
+    if not healthy and (not clear or given.baseline is not None):
+        reason = "not slower, and no acceptance in the reports to say more"
         return [*told, Conclusion(Finding.NO_DATA, reason, beside=True)]
     ratios_told = ", ".join(f"{ratio:.2f}" for ratio in gain if ratio is not None)
     reason = f"time per output token is {ratios_told} of that of {pairs[0][0].arm}"
@@ -142,15 +154,11 @@ def flip_of(ratios: Mapping[int, float]) -> tuple[int, int] | None:
 
 
 def _loss(
-    metric: str,
-    known: Mapping[int | None, float],
-    lost: Mapping[int | None, float],
-    pairs: Sequence[tuple[Arm, Arm]],
-    *,
-    healthy: bool,
+    metric: str, costs: Sequence[tuple[int | None, float]], base: str, *, healthy: bool
 ) -> Conclusion:
-    numbered = {c: ratio for c, ratio in known.items() if c is not None}
-    flip = flip_of(numbered) if metric == "tpot" and pairs[0][0].arm == OFF else None
+    """Return the finding of a loss; ``costs`` are ratios by concurrency."""
+    by_concurrency = {c: ratio for c, ratio in costs if c is not None}
+    flip = flip_of(by_concurrency) if metric == "tpot" and base == OFF else None
     if flip:
         return Conclusion(
             Finding.BATCH_FLIP,
@@ -162,10 +170,11 @@ def _loss(
             ),
         )
     scope: dict[str, Any] = {"metric": metric}
-    if len(lost) < len(known):
-        scope["concurrency"] = sorted(c for c in lost if c is not None)
-    worst = max(lost.values())
-    told = f"{metric} costs {worst:.2f} times that of {pairs[0][0].arm}"
+    lost = [c for c, ratio in by_concurrency.items() if ratio > 1 + METRICS[metric]]
+    if len(lost) < len(by_concurrency):
+        scope["concurrency"] = sorted(lost)
+    worst = max(ratio for _, ratio in costs)
+    told = f"{metric} costs {worst:.2f} times that of {base}"
     return slower(told, healthy=healthy, scope=scope)
 
 
@@ -198,9 +207,7 @@ def _under_load(pairs: Sequence[tuple[Arm, Arm]]) -> list[Conclusion]:
         f"{most.rate:.1%} at {arms[-1].run.concurrency}"
     )
     scope = {"concurrency": arms[-1].run.concurrency}
-    return [
-        Conclusion(Finding.ACCEPT_REGRESSION, reason, scope, signature=Signature.DECAYS),
-    ]
+    return [Conclusion(Finding.ACCEPT_REGRESSION, reason, scope, signature=Signature.DECAYS)]
 
 
 def _unlike(base: BenchRun, tried: BenchRun) -> str | None:
@@ -230,7 +237,10 @@ def _accuracy(given: Given) -> list[Conclusion]:
 
 
 def _bench_without_acceptance(arms: Sequence[Arm]) -> Conclusion:
-    if any(arm.run.length_estimate for arm in arms):
+    doubt = next((f"{arm.file}: {arm.run.doubt}" for arm in arms if arm.run.doubt), None)
+    if doubt or not arms:
+        reason = doubt or "no report could be read: the file is cut or damaged"
+    elif any(arm.run.length_estimate for arm in arms):
         reason = "no acceptance counters in the report; time between chunks gives only an estimate"
     elif arms and arms[0].run.tool == "vllm":
         reason = (

@@ -1,13 +1,13 @@
 """The judgement of two arms' speed. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from specfloor.triage.conclusions import ACCEPTANCE_FAULTS, Conclusion, doubted
 from specfloor.triage.evidence import Group
 from specfloor.triage.findings import Finding
 from specfloor.triage.given import Given
-from specfloor.triage.roles import ON
+from specfloor.triage.roles import NEW, OFF, OLD, ON
 
 SPEED_LOSS = 0.05
 """Loss of time per output token, or of generation speed; between scatter (2 %) and a loss (6 %)."""
@@ -20,17 +20,24 @@ AS_MANY = 0.1
 
 
 def speed_of_logs(
-    off: Group | None, subjects: Sequence[Group], found: Sequence[Conclusion], given: Given
+    compared: Mapping[str, Group],
+    subjects: Sequence[Group],
+    found: Sequence[Conclusion],
+    given: Given,
 ) -> list[Conclusion]:
-    """Compare the generation speed of the arms of two logs; ``found`` is what is known so far."""
+    """Compare the generation speed in two logs: without and with speculation, or of two builds.
+
+    ``found`` is what is known so far.
+    """
+    off = compared.get(OFF) or compared.get(OLD)
     if off is None:
         return []
-    on = next((group for group in subjects if group.role == ON), subjects[0])
+    on = next((group for group in subjects if group.role in (ON, NEW)), subjects[0])
     if unlike := _unlike(off, on, given):
         return [Conclusion(Finding.BASELINE_INVALID, unlike)]
     if off.speed is None or on.speed is None:
         return []
-    told = f"{off.speed.typical:.1f} tokens/s without and {on.speed.typical:.1f} with speculation"
+    told = f"{off.speed.typical:.1f} tokens/s {off.role} and {on.speed.typical:.1f} {on.role or ON}"
     if on.speed.typical < (1 - SPEED_LOSS) * off.speed.typical:
         ill = any(c.finding in ACCEPTANCE_FAULTS for c in found)
         return [slower(told, healthy=on.tally is not None and not ill, scope={})]
@@ -41,7 +48,7 @@ def speed_of_logs(
 
 def _unlike(off: Group, on: Group, given: Given) -> str | None:
     """Return why two arms cannot be compared; None when they can."""
-    if off.tally is not None:
+    if off.role == OFF and off.tally is not None:
         return "the arm without speculation has drafts"
     if off.speed is None or on.speed is None or given.config.get("same_load") is True:
         return None

@@ -29,9 +29,10 @@ class Kind(StrEnum):
     UNKNOWN = "unknown"
 
 
+_NUMBER = r"(?:[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|NaN|[-+]?Inf)(?: \d+)?\s*$"
 _METRICS = re.compile(
-    r"^# (?:HELP|TYPE) \S+|^[a-zA-Z_:][\w:]*\{[^}]*\} [-+0-9.eENaInf]+\s*$"
-    r"|^(?:vllm[:_]|process_|python_)\w+ [-+0-9.eE]+\s*$",
+    rf"^# (?:HELP|TYPE) \S+|^[a-zA-Z_:][\w:]*\{{[^}}]*\}} {_NUMBER}"
+    rf"|^(?:vllm[:_]|process_|python_)\w+ {_NUMBER}",
     re.MULTILINE,
 )
 _SERVER_LOG = re.compile(
@@ -108,3 +109,19 @@ def first_object(text: str) -> Mapping[str, Any] | None:
     if isinstance(value, list) and value:
         value = value[0]
     return value if isinstance(value, dict) else None
+
+
+def objects_in(text: str) -> tuple[list[Mapping[str, Any]], int]:
+    """Return the objects of JSON text (one, a list, one a line) and the number of broken lines."""
+    broken = 0
+    try:
+        values = [msgspec.json.decode(text)]
+    except (msgspec.MsgspecError, RecursionError):
+        values = []
+        for line in filter(None, map(str.strip, text.splitlines())):
+            try:
+                values.append(msgspec.json.decode(line))
+            except (msgspec.MsgspecError, RecursionError):
+                broken += 1
+    found = [one for value in values for one in (value if isinstance(value, list) else [value])]
+    return [one for one in found if isinstance(one, dict)], broken

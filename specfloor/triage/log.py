@@ -3,7 +3,7 @@
 import itertools
 import re
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -21,14 +21,16 @@ from specfloor.triage.log_lines import (
     continues,
     first_time,
     is_complete_throughput,
+    lines_in,
     parse_cumulative,
     parse_prefix,
     parse_start,
     parse_throughput,
     parse_window,
+    unwrapped,
 )
 from specfloor.triage.log_scan import LogScan, Mark, Marker
-from specfloor.triage.source import Source
+from specfloor.triage.source import BLOCK, Source
 from specfloor.triage.tally import Tally, total
 from specfloor.triage.timeline import Timeline
 
@@ -95,16 +97,27 @@ def read_log(sources: Sequence[Source], k: int | None = None) -> LogReading:
     ``k`` is num_speculative_tokens where the user knows it; only the wording of 0.8.3, which has no
     positions, needs it.
     """
-    reader = _Reader(k)
-    scan = LogScan(itertools.chain.from_iterable(source.blocks() for source in sources))
+    reader = _read(_blocks_of(sources), k)
+    if not reader.acceptance_lines and not any(source.once for source in sources):
+        reader = _read(_blocks_of(sources), k, everywhere=True)
+    head = sources[0].head
+    if len(sources) == 1 and len(head) < BLOCK and reader.acceptance_lines < lines_in(head):
+        reader = _read([unwrapped(head)], k)
+    software = None if reader.marks else software_of_log(head.decode(errors="replace"))
+    damaged = next((source.damaged for source in sources if source.damaged), None)
+    return reader.reading(sources[-1].name, software, damaged)
+
+
+def _blocks_of(sources: Sequence[Source]) -> Iterator[bytes]:
+    return itertools.chain.from_iterable(source.blocks() for source in sources)
+
+
+def _read(blocks: Iterable[bytes], k: int | None, *, everywhere: bool = False) -> "_Reader":
+    reader, scan = _Reader(k), LogScan(blocks, everywhere=everywhere)
     for mark in scan:
         reader.take(mark)
     reader.end(scan.tail)
-    software = None
-    if not reader.marks:
-        software = software_of_log(sources[0].head.decode(errors="replace"))
-    damaged = next((source.damaged for source in sources if source.damaged), None)
-    return reader.reading(sources[-1].name, software, damaged)
+    return reader
 
 
 def chains(sources: Iterable[Source]) -> list[list[Source]]:
@@ -140,7 +153,6 @@ class _Engine:
     """What one engine of one run did."""
 
     def __init__(self) -> None:
-        self.tally: Tally | None = None
         self.timeline = Timeline()
         self.busy = 0
         self.speeds: list[float] = []
@@ -163,7 +175,6 @@ class _Run:
         self.engines: dict[str, _Engine] = {}
         self.unnamed = _Engine()
         self.timeline = Timeline()
-        self.tally: Tally | None = None
         self.counters: Tally | None = None
         self.positions = 0
         self.failure: Failure | None = None
@@ -176,9 +187,7 @@ class _Run:
 
     def add(self, part: Part) -> None:
         self.timeline.add(part)
-        self.tally = total((self.tally, part.tally))
         if self.current is not None:
-            self.current.tally = total((self.current.tally, part.tally))
             self.current.timeline.add(part)
 
 
@@ -190,7 +199,7 @@ class _Server:
         self.open: dict[tuple[str, str], _Run] = {}
         self.starting: StartFacts | None = None
         self.facts = StartFacts()
-        self.failed_starts: list[tuple[StartFacts, Failure]] = []
+        self.failed_starts: list[tuple[int, Run]] = []
 
     def run(self, process: str, pid: str, at: int) -> _Run:
         run = self.open.get((process, pid))
@@ -222,6 +231,11 @@ class _Reader:
         self.first: Tally | None = None
         self.last: Tally | None = None
         self.cut = False
+
+    @property
+    def acceptance_lines(self) -> int:
+        """Lines about acceptance, whole or not."""
+        return self.windows + self.empty + self.incomplete + len(self.contradictory)
 
     def take(self, mark: Mark) -> None:
         """Take the next mark."""
@@ -257,17 +271,17 @@ class _Reader:
         server.starting = (server.starting or StartFacts()).merged(facts)
 
     def _take_window(self, server: _Server, prefix: Prefix, mark: Mark) -> None:
-        line = _whole(mark, parse_window)
+        line, problem = _whole(mark, parse_window)
         if line is None:
             self.incomplete += begins_metrics(mark.text)
             return
         self.formats[line.log_format] = None
-        if problem := line.contradiction:
-            self.contradictory.append(problem)
-            return
         run = server.run(prefix.process, prefix.pid, self.marks)
         if line.log_format in _POSITIONS_LAST and len(line.positions) < run.positions:
             self.incomplete += 1  # cut after a whole number
+            return
+        if problem:
+            self.contradictory.append(problem)
             return
         run.positions = len(line.positions)
         if not line.draft_tokens:
@@ -279,12 +293,12 @@ class _Reader:
         self._add(run, line.tally(self.k or run.facts.k), prefix.at, line.seconds)
 
     def _take_cumulative(self, server: _Server, prefix: Prefix, mark: Mark) -> None:
-        line = _whole(mark, parse_cumulative)
+        line, problem = _whole(mark, parse_cumulative)
         if line is None:
             self.incomplete += begins_metrics(mark.text)
             return
         self.formats["v0"] = None
-        if problem := line.contradiction:
+        if problem:
             self.contradictory.append(problem)
             return
         run = server.run(prefix.process, prefix.pid, self.marks)
@@ -310,7 +324,8 @@ class _Reader:
         """Note how what came last failed, before a new start or at the end of the log."""
         if server.starting is not None:
             if failure := failure_in(tail, 0):
-                server.failed_starts.append((server.starting, failure))
+                run = Run(tally=None, served=False, failure=failure)
+                server.failed_starts.append((self.marks, _with_facts(run, server.starting)))
                 server.starting = None
             return
         latest = max((run for _, _, run in server.runs), key=lambda run: run.last, default=None)
@@ -354,16 +369,26 @@ class _Reader:
         )
 
 
-def _whole(mark: Mark, parse: Callable[[str], _L | None]) -> _L | None:
-    """Return the line of a mark, with the lines a terminal broke off it where it needs them."""
+def _whole(mark: Mark, parse: Callable[[str], _L | None]) -> tuple[_L | None, str | None]:
+    """Return the line of a mark and what contradicts in it.
+
+    Where it needs them, the lines that a terminal broke off it are joined to it.
+    """
     text = mark.text
     found = parse(text)
-    for line in itertools.islice(mark.following.split("\n"), _MOST_BROKEN):
-        if (found and not found.contradiction) or not continues(line):
+    problem = found.contradiction if found else None
+    if found and not problem:
+        return found, None
+    following = mark.following.decode(errors="replace").split("\n")
+    for line in itertools.islice(following, _MOST_BROKEN):
+        if not continues(line):
             break
         text += line
-        found = parse(text) or found
-    return found
+        if longer := parse(text):
+            found, problem = longer, longer.contradiction
+            if not problem:
+                break
+    return found, problem
 
 
 def _is_window(line: str) -> bool:
@@ -387,16 +412,14 @@ def _runs(server: _Server) -> tuple[Run, ...]:
     groups: list[list[tuple[str, str, _Run]]] = []
     until = -1
     for one in server.runs:
-        if groups and one[2].first <= until:
+        together = groups and one[2].first <= until
+        if together and one[:2] not in (other[:2] for other in groups[-1]):
             groups[-1].append(one)
         else:
             groups.append([one])
         until = max(until, one[2].last)
-    failed = [
-        _with_facts(Run(tally=None, served=False, failure=failure), facts)
-        for facts, failure in server.failed_starts
-    ]
-    return (*map(_joined, groups), *failed)
+    ordered = [(group[0][2].first, _joined(group)) for group in groups]
+    return tuple(run for _, run in sorted((*ordered, *server.failed_starts), key=lambda o: o[0]))
 
 
 def _joined(group: Sequence[tuple[str, str, _Run]]) -> Run:
@@ -410,10 +433,13 @@ def _joined(group: Sequence[tuple[str, str, _Run]]) -> Run:
     parts = [part for _, _, run in group for part in run.timeline.parts]
     if len(group) > 1:
         parts.sort(key=lambda part: part.at or 0.0)
-    tallies = {label: total(e.tally for e in found) for label, found in engines.items()}
+    tallies = {
+        label: total(part.tally for engine in found for part in engine.timeline.parts)
+        for label, found in engines.items()
+    }
     silent = [label for label, tally in tallies.items() if tally is None]
     found = Run(
-        tally=total(run.tally for _, _, run in group),
+        tally=total(part.tally for part in parts),
         engines=dict(sorted(tallies.items())),
         parts=tuple(parts),
         engine_parts={label: _parts(found) for label, found in engines.items()},

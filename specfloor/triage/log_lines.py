@@ -5,6 +5,7 @@ over lines by a terminal, so what is looked for is the message, with all white s
 """
 
 import datetime
+import functools
 import math
 import re
 from collections.abc import Iterable
@@ -16,7 +17,6 @@ from specfloor.engines.logs import parse_speculative_config
 from specfloor.triage.tally import Tally
 
 _ANSI = re.compile(r"(?:\x1b|\\u001b|\^\[|#033)\[[0-9;?]*[ -/]*[@-~]", re.IGNORECASE)
-_SPACE = re.compile(r"\s+")
 
 _WINDOW = "SpecDecodingmetrics:"
 _LENGTH = re.compile(r"Meanacceptancelength:(\d+\.\d\d|nan)(?![\d.])")
@@ -198,12 +198,19 @@ class StartFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def plain(text: str) -> str:
     """Return text without colours, also where a logger escaped them."""
-    return _ANSI.sub("", text)
+    if "\x1b" in text or "\\u001" in text or "^[" in text or "#033" in text:
+        return _ANSI.sub("", text)
+    return text
+
+
+def compact_of(text: str) -> str:
+    """Return text without colours and white space."""
+    return "".join(plain(text).split())
 
 
 def parse_window(text: str) -> WindowLine | None:
     """Return the V1 line that starts at the start of ``text``; None when it is cut or is none."""
-    compact = _SPACE.sub("", plain(text))
+    compact = compact_of(text)
     if not compact.startswith(_WINDOW):
         return None
     rate, length = compact.find("raftacceptancerate:"), compact.find("Meanacceptancelength:")
@@ -237,13 +244,13 @@ def parse_window(text: str) -> WindowLine | None:
 
 def parse_cumulative(text: str) -> CumulativeLine | None:
     """Return the V0 line that starts at the start of ``text``; None when it is cut or is none."""
-    match = _CUMULATIVE.match(_SPACE.sub("", plain(text)))
+    match = _CUMULATIVE.match(compact_of(text))
     return CumulativeLine(*map(int, match.groups())) if match else None
 
 
 def begins_metrics(text: str) -> bool:
     """Whether text is, or begins like, an acceptance line rather than a mention of one."""
-    compact = _SPACE.sub("", plain(text))
+    compact = compact_of(text)
     starts = (
         f"{_WINDOW}Meanacceptancelength:",
         f"{_WINDOW}Draftacceptancerate:",
@@ -256,6 +263,24 @@ def continues(line: str) -> bool:
     """Whether a line may be the rest of the one before, broken off by a terminal."""
     bare = plain(line)
     return bool(bare.strip()) and not _NEW_RECORD.match(bare)
+
+
+def unwrapped(content: bytes) -> bytes:
+    """Return a short log with the lines joined that a terminal broke, even within a word."""
+    joined: list[str] = []
+    for line in content.decode(errors="replace").splitlines():
+        if joined and continues(line):
+            joined[-1] += line
+        else:
+            joined.append(line)
+    return "\n".join((*joined, "")).encode()
+
+
+def lines_in(content: bytes) -> int:
+    """Return how many acceptance lines there are in a short log, however it is broken."""
+    compact = compact_of(content.decode(errors="replace"))
+    starts = (f"{_WINDOW}Mean", f"{_WINDOW}Draft", "Speculativemetrics:Draft")
+    return sum(compact.count(start) for start in starts)
 
 
 def parse_throughput(before: str, text: str) -> ThroughputLine:
@@ -278,33 +303,48 @@ def is_complete_throughput(line: str) -> bool:
 
 def parse_prefix(before: str, line: str) -> Prefix:
     """Return what stands before a message; ``line`` is the whole, for loggers that write JSON."""
-    bare = plain(before)
-    container = _CONTAINER.match(bare)
-    processes = _PROCESS.findall(bare)
+    prefix = _prefix(plain(before))
+    if prefix.pid and prefix.at is not None:
+        return prefix
+    match = _JSON_PROCESS.search(line)
+    return Prefix(
+        prefix.source,
+        prefix.process,
+        prefix.pid or (match[1] if match else ""),
+        time_in(line) if prefix.at is None else prefix.at,
+    )
+
+
+@functools.lru_cache(256)  # engines that report together share it
+def _prefix(before: str) -> Prefix:
+    container = _CONTAINER.match(before)
+    processes = _PROCESS.findall(before)
     process, pid = processes[-1] if processes else ("", "")
-    if not pid and (match := _JSON_PROCESS.search(line)):
-        pid = match[1]
     return Prefix(
         source=next(filter(None, container.groups()), "") if container else "",
         process=process,
         pid=pid,
-        at=time_in(bare, last=True) or time_in(line),
+        at=time_in(before, last=True),
     )
 
 
 def time_in(text: str, *, last: bool = False) -> float | None:
     """Return the first time in a text (or the last) in seconds; None without one."""
-    matches = _TIME.findall(text) if last else _TIME.findall(text)[:1]
-    for year, *rest in reversed(matches):
-        try:
-            month, day, hour, minute, second = map(int, rest)
-            moment = datetime.datetime(
-                int(year or _LEAP_YEAR), month, day, hour, minute, second, tzinfo=datetime.UTC
-            )
-        except ValueError:
-            continue
-        return moment.timestamp()
+    matches = _TIME.findall(text)
+    for match in reversed(matches) if last else matches[:1]:
+        if (seconds := _seconds(match)) is not None:
+            return seconds
     return None
+
+
+@functools.lru_cache(64)  # the lines of one report have the same time
+def _seconds(found: tuple[str, ...]) -> float | None:
+    year, month, day, hour, minute, second = (int(part or _LEAP_YEAR) for part in found)
+    try:
+        moment = datetime.datetime(year, month, day, hour, minute, second, tzinfo=datetime.UTC)
+    except ValueError:
+        return None
+    return moment.timestamp()
 
 
 def parse_start(text: str) -> StartFacts:

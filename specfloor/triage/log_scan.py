@@ -4,20 +4,23 @@ Blocks of bytes are searched for marker words; a line becomes text only where on
 log costs about as much as searching it for those words, in constant memory.
 """
 
-from collections.abc import Iterable, Iterator
+import bisect
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 
 import msgspec
 
 KEPT = 1 << 16
-"""Bytes kept of what came before, in which the reason of a failure is looked for."""
+"""Bytes before a start, or before the end, in which the reason of a failure is looked for."""
 _AHEAD = 1 << 13
-"""Bytes held back from the search until what follows them is there: an acceptance line and, where a
-terminal broke it, the rest of it."""
+"""Bytes at the end of a block that wait for the next one: an acceptance line and, where a terminal
+broke it, the rest of it."""
 _LONGEST_PREFIX = 1 << 12
 _LONGEST_LINE = 1 << 13
 _LONGEST_START = 1 << 16
 """A start line holds the whole configuration."""
+_NEAR = 1 << 12
+"""Bytes after a throughput line in which the acceptance line of the same report follows."""
 
 
 class Marker(Enum):
@@ -30,10 +33,10 @@ class Marker(Enum):
     SERVER_START = b"non-default args"
 
 
-_EVERYWHERE = (Marker.WINDOW, Marker.THROUGHPUT, Marker.ENGINE_START)
+_WORDS: dict[Marker, bytes] = {marker: marker.value for marker in Marker}
 _STARTS = (Marker.ENGINE_START, Marker.SERVER_START)
-_NAMED = 24
-"""Bytes before ``prompt throughput`` in which V1 names the engine."""
+_ACCEPTANCE = (Marker.WINDOW, Marker.CUMULATIVE)
+_EVERYWHERE = (Marker.THROUGHPUT, Marker.ENGINE_START)
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -48,85 +51,113 @@ class Mark(msgspec.Struct, frozen=True):
     marker: Marker
     before: str
     text: str
-    following: str
+    following: bytes
     preceding: bytes = b""
 
 
 class LogScan:
     """The marks of a log, in order; iterate it once.
 
-    Every word costs a pass over the block, so two are searched for only where they can be: server
-    starts in the first block (the reader finds later ones before the start of an engine), and V0's
-    wording in the first block and wherever throughput lines are V0's, which name no engine.
+    Every word costs a pass over the block, so most are searched for only where they can be. A
+    server reports acceptance right after its throughput, so the words for it are looked for there,
+    and in the whole first block: logs that somebody has filtered have no throughput lines, and if
+    that shows there, or ``everywhere`` is set, they are searched for in all of it. Server starts
+    are looked for in the first block, and by the reader in what precedes the start of an engine.
 
     ``tail`` are, at the end, the last bytes of the log, ``KEPT`` of them or somewhat more.
     """
 
-    def __init__(self, blocks: Iterable[bytes]) -> None:
+    def __init__(self, blocks: Iterable[bytes], *, everywhere: bool = False) -> None:
         """Take the blocks of a log."""
         self._blocks = blocks
+        self._words: tuple[Marker, ...] = tuple(Marker)
+        self._everywhere = everywhere
         self._earlier = b""
-        self._markers: tuple[Marker, ...] = tuple(Marker)
         self.tail = b""
 
     def __iter__(self) -> Iterator[Mark]:
         """Yield the marks."""
         carry = b""
         for block in self._blocks:
-            buffer = carry + block if carry else block
-            until = _line_start_before(buffer, len(buffer) - _AHEAD)
-            yield from self._marks(buffer, until)
-            if until > KEPT:
-                self._earlier = buffer[until - KEPT : until]
+            first = block.find(b"\n", 0, _AHEAD) + 1
+            if not carry:
+                buffer, begin = block, 0
+            elif first and len(block) >= KEPT:
+                # the line that lies across both is read on its own, so that no block is copied
+                begin, buffer = first, block
+                yield from self._marks(carry + block[: first + _AHEAD], 0, len(carry) + first)
+                self._earlier += carry
             else:
-                self._earlier = (self._earlier + buffer[:until])[-KEPT:]
+                buffer, begin = carry + block, 0
+            until = max(begin, _line_start_before(buffer, len(buffer) - _AHEAD))
+            yield from self._marks(buffer, begin, until)
+            if until < KEPT:
+                self._earlier = self._earlier[-KEPT:] + buffer[:until]
+            else:
+                self._earlier = buffer[until - KEPT : until]
             carry = buffer[until:]
-        yield from self._marks(carry, len(carry))
-        self.tail = self._earlier + carry
+        yield from self._marks(carry, 0, len(carry))
+        self.tail = self._earlier[-KEPT:] + carry
 
-    def _marks(self, buffer: bytes, until: int) -> Iterator[Mark]:
-        """Yield the marks that begin before ``until``; what follows it is looked at only."""
-        places = self._places(buffer, until)
+    def _marks(self, buffer: bytes, begin: int, until: int) -> Iterator[Mark]:
+        """Yield the marks from ``begin`` to before ``until``; what is around is looked at only."""
+        places = self._places(buffer, begin, until)
         for number, (place, marker) in enumerate(places):
             earlier = places[number - 1][0] + 1 if number else 0
             after = places[number + 1][0] if number + 1 < len(places) else len(buffer)
             starts = marker in _STARTS
             longest = _LONGEST_START if starts else _LONGEST_LINE
-            begin = _line_start(buffer, place)
+            line = _line_start(buffer, place)
             newline = buffer.find(b"\n", place, place + longest)
             end = newline if newline >= 0 else min(len(buffer), place + longest)
             following = b""
-            if end < after and newline >= 0:
+            if end < after and newline >= 0 and marker in _ACCEPTANCE:
                 stop = _line_start(buffer, after) if after < len(buffer) else after
                 following = buffer[newline + 1 : min(stop, end + _AHEAD)]
             yield Mark(
                 marker,
-                buffer[max(begin, earlier) : place].decode(errors="replace"),
+                buffer[max(line, earlier) : place].decode(errors="replace"),
                 buffer[place : end if starts else min(end, after)].decode(errors="replace"),
-                following.decode(errors="replace"),
-                (self._earlier + buffer[:begin])[-KEPT:] if starts else b"",
+                following,
+                (self._earlier + buffer[:line])[-KEPT:] if starts else b"",
             )
 
-    def _places(self, buffer: bytes, until: int) -> list[tuple[int, Marker]]:
-        first = len(self._markers) == len(Marker)
-        found = [(p, marker) for marker in self._markers for p in _find(buffer, marker, until)]
-        v0 = any(
-            b"Engine" not in buffer[max(0, p - _NAMED) : p]
-            if marker is Marker.THROUGHPUT
-            else buffer.startswith(b"Speculative metrics", p)
-            for p, marker in found
-        )
-        if v0 and Marker.CUMULATIVE not in self._markers:
-            found += [(p, Marker.CUMULATIVE) for p in _find(buffer, Marker.CUMULATIVE, until)]
-        if v0 or first:
-            self._markers = (*_EVERYWHERE, Marker.CUMULATIVE) if v0 else _EVERYWHERE
-        return sorted(found, key=lambda one: one[0])
+    def _places(self, buffer: bytes, begin: int, until: int) -> list[tuple[int, Marker]]:
+        found = [(p, marker) for marker in self._words for p in _find(buffer, marker, begin, until)]
+        reports = [p for p, marker in found if marker is Marker.THROUGHPUT]
+        if len(self._words) == len(Marker):  # the first block
+            spoken = [p for p, marker in found if marker in _ACCEPTANCE]
+            everywhere = self._everywhere or any(not _near(p, reports) for p in spoken)
+            self._words = (*_EVERYWHERE, *_ACCEPTANCE) if everywhere else _EVERYWHERE
+            reports = reports[-1:]
+        if Marker.WINDOW not in self._words:
+            found = list(dict.fromkeys((*found, *_after(buffer, reports))))
+        found.sort(key=_place_of)
+        return found
 
 
-def _find(buffer: bytes, marker: Marker, until: int) -> Iterator[int]:
-    word: bytes = marker.value
+def _after(buffer: bytes, reports: Sequence[int]) -> Iterator[tuple[int, Marker]]:
+    """Yield the acceptance lines of reports, those too that lie in the next stretch of the log."""
+    for place in reports:
+        other = buffer.find(_WORDS[Marker.THROUGHPUT], place + 1, place + _NEAR)
+        limit = other if other >= 0 else place + _NEAR
+        for marker in _ACCEPTANCE:
+            yield from ((p, marker) for p in _find(buffer, marker, place, limit))
+
+
+def _place_of(found: tuple[int, Marker]) -> int:
+    return found[0]
+
+
+def _near(place: int, reports: Sequence[int]) -> bool:
+    number = bisect.bisect(reports, place)
+    return number > 0 and place - reports[number - 1] < _NEAR
+
+
+def _find(buffer: bytes, marker: Marker, begin: int, until: int) -> Iterator[int]:
+    word = _WORDS[marker]
     limit = until + len(word) - 1
-    place = buffer.find(word, 0, limit)
+    place = buffer.find(word, begin, limit)
     while place >= 0:
         yield place
         place = buffer.find(word, place + 1, limit)

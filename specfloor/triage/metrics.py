@@ -23,6 +23,8 @@ from specfloor.triage.foreign import NAMES, software_of_metrics
 from specfloor.triage.tally import Tally, total
 
 _NAME = re.compile(r"^(vllm[:_])spec_decode_num_draft_tokens(_total)?[ {]", re.MULTILINE)
+_SAMPLE = re.compile(r"^[a-zA-Z_][\w:]*(?:\{.*\})? [-+0-9.eE]+", re.MULTILINE)
+_OURS = re.compile(r"^vllm[:_]", re.MULTILINE)
 _V0 = re.compile(
     r"^vllm[:_](?P<name>spec_decode_(?:draft_acceptance_rate|efficiency|num_accepted_tokens"
     r"|num_draft_tokens|num_emitted_tokens)|generation_tokens)(?:_total)?(?:\{[^}]*\})? "
@@ -82,9 +84,11 @@ class MetricsReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the scrapes of one server say: the sum of the intervals between them.
 
     ``problem`` is why there is no sum, in ``sentence``; ``engines`` are then those it does not
-    touch. ``idle`` are engines without drafts in the interval, ``unknown_positions`` those without
-    a series. ``since_restart`` is set where the counters were reset. ``single``: one scrape only,
-    so that everything is since the start of the server.
+    touch. With a ``contradiction`` the counters are damaged and there is no sum either. ``idle``
+    are engines without drafts in the interval, ``unknown_positions`` those without a series.
+    ``since_restart`` is set where the counters were reset. ``single``: one scrape only, so that
+    everything is since the start of the server. ``counted`` is what V0's counters say, where they
+    can be believed.
     """
 
     role: str
@@ -118,7 +122,7 @@ class MetricsReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def tally(self) -> Tally | None:
         """The sum over engines; None where there is none to give."""
-        if self.problem is not None or self.gauges is not None:
+        if self.problem is not None or self.gauges is not None or self.contradiction:
             return self.counted
         return total(map(tally_of, self.drafting))
 
@@ -126,6 +130,8 @@ class MetricsReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def k(self) -> int | None:
         """The number of positions."""
         shown = max((len(engine.per_position) for engine in self.engines), default=0)
+        if self.since_restart is not None:
+            shown = shown or len(self.since_restart.positions)
         return shown or (self.gauges.k if self.gauges else None)
 
     @property
@@ -147,6 +153,13 @@ def read_metrics_text(text: str) -> MetricsText:
                 problem=Problem.FOREIGN,
                 sentence=f"these are the metrics of {NAMES[software]}, not of vLLM",
                 software=software,
+            )
+        )
+    if _SAMPLE.search(text) and not _OURS.search(text):
+        return MetricsText(
+            Scrape(
+                problem=Problem.NO_SPECULATION,
+                sentence="the metrics have no series of a vLLM server",
             )
         )
     match = _NAME.search(text)
@@ -234,10 +247,8 @@ def groups_of(reading: MetricsReading) -> tuple[Group, ...]:
     """Return the evidence: one group, or one for each model where there are several."""
     if reading.gauges:
         return (_group_of_gauges(reading, reading.gauges),)
-    doubt = reading.contradiction
-    if reading.problem is not None and reading.drafting:
-        doubt = doubt or reading.sentence
-    nothing = None
+    doubt = reading.sentence if reading.problem is not None and reading.drafting else None
+    nothing = reading.contradiction
     if not reading.drafting:
         nothing = reading.sentence or "no draft in the interval: the counters stand still"
     models = reading.models if len(reading.models) > 1 else (None,)
@@ -250,11 +261,13 @@ def _group(
     reading: MetricsReading, model: str | None, nothing: str | None, doubt: str | None
 ) -> Group:
     engines = [e for e in reading.engines if model is None or (e.model or "") == model]
+    if nothing:
+        engines = []
     tallies = {e.engine: tally_of(e) if e.steps else None for e in engines}
     run = Run(
         tally=total(tallies.values()),
         engines=tallies if len(tallies) > 1 else {},
-        parts=tuple(map(Part, reading.intervals)) if model is None else (),
+        parts=tuple(map(Part, reading.intervals)) if model is None and not nothing else (),
         model=model,
         k=reading.k,
     )

@@ -130,7 +130,7 @@ def _facts(extract: dict[str, Any]) -> Iterator[str]:
     totals = extract.get("totals")
     if isinstance(totals, dict):
         yield f"overall: {_totals(totals)}"
-    for key in ("by_engine", "by_role", "by_file", "by_build", "by_model"):
+    for key in ("by_engine", "by_server", "by_role", "by_file", "by_build", "by_model"):
         for name, one in (extract.get(key) or {}).items():
             yield f"{key.removeprefix('by_')} {name}: {_totals(one) if one else 'no drafts'}"
     for number, segment in enumerate(extract.get("segments") or (), start=1):

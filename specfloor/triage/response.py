@@ -53,10 +53,10 @@ class ResponseReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     software: str | None = None
 
 
-def read_objects(values: Iterable[Mapping[str, Any]]) -> ResponseReading:
-    """Read whole answers, one object each."""
+def read_objects(values: Iterable[Mapping[str, Any]], broken: int = 0) -> ResponseReading:
+    """Read whole answers, one object each; ``broken`` lines held none that could be read."""
     objects: list[PerRequestSpeculation] = []
-    unusable: list[str] = []
+    unusable = [f"{broken} lines are cut or no JSON"] if broken else []
     software, requests = None, 0
     for value in values:
         requests += 1

@@ -54,7 +54,7 @@ class Source:
         self.name = name
         self.damaged: str | None = None
         self._open = opener
-        self._once = once
+        self.once = once
         self._head: bytes | None = None
         self._begun: Iterator[bytes] | None = None
 
@@ -68,13 +68,13 @@ class Source:
                 self._head += block
                 if len(self._head) >= HEAD:
                     break
-            if self._once:
+            if self.once:
                 self._begun = blocks
         return self._head
 
     def blocks(self) -> Iterator[bytes]:
         """Yield the whole content; one that cannot be opened twice gives it once."""
-        if not self._once:
+        if not self.once:
             yield from self._unpacked()
             return
         yield self.head
@@ -110,26 +110,25 @@ class Source:
                 self.damaged = f"{self.name} ends early or is damaged: {error}"
 
 
-def open_sources(paths: Iterable[Path | str]) -> list[Source]:
-    """Open files, the files in folders (hidden and binary ones left out) and ``-``.
+def open_source(path: str, folder: Path) -> list[tuple[Source, bool]]:
+    """Open a file, the files in a folder (hidden and binary ones left out) or ``-``.
+
+    Each comes with whether it was found in a folder. A source is named as ``path`` is written.
 
     Raises:
-        UsageError: a path cannot be read, or standard input is asked for twice.
+        UsageError: it cannot be read.
     """
-    found: list[Source] = []
-    for path in paths:
-        if str(path) == STDIN:
-            if any(source.name == STDIN for source in found):
-                raise UsageError("standard input (-) can be read once only")
-            found.append(Source(STDIN, lambda: sys.stdin.buffer, once=True))
-        elif Path(path).is_dir():
-            found += [s for s in map(_open, _files_in(Path(path))) if not _is_binary(s.head)]
-        else:
-            found.append(_open(Path(path)))
-    return found
+    if path == STDIN:
+        return [(Source(STDIN, lambda: sys.stdin.buffer, once=True), False)]
+    whole = folder / path
+    if whole.is_dir():
+        files = _files_in(whole)
+        found = [_open(file, str(Path(path) / file.relative_to(whole))) for file in files]
+        return [(source, True) for source in found if not _is_binary(source.head)]
+    return [(_open(whole, path), False)]
 
 
-def _open(path: Path) -> Source:
+def _open(path: Path, name: str) -> Source:
     try:
         path.open("rb").close()
     except OSError as error:
@@ -137,7 +136,7 @@ def _open(path: Path) -> Source:
             f"{path} cannot be read ({error.strerror}); give a log, a /metrics dump, a benchmark "
             "report, a response or an environment text"
         ) from None
-    return Source(str(path), lambda: path.open("rb"))
+    return Source(name, lambda: path.open("rb"))
 
 
 def _files_in(folder: Path) -> list[Path]:

@@ -26,7 +26,10 @@ _Z = 1.96
 
 
 class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The acceptance to compare with, and where it is from; rates are fractions."""
+    """The acceptance to compare with, and where it is from; rates are fractions.
+
+    ``model`` and ``version`` are those it was measured on, where known.
+    """
 
     source: str
     rate: float
@@ -35,6 +38,7 @@ class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     length: float | None = None
     positions: tuple[float | None, ...] = ()
     model: str | None = None
+    version: str | None = None
 
 
 class Standing(Enum):
@@ -61,10 +65,13 @@ def standing_of(tally: Tally, expected: Expected) -> Standing:
     k = expected.k or len(tally.positions)
     if expected.length and tally.length and k and tally.emitted_tokens is None:
         falls.append((expected.length - tally.length) / k)
-    firsts = (expected.positions[:1], tally.per_position[:1])
-    if all(firsts) and firsts[0][0] is not None and firsts[1][0] is not None:
-        falls.append(firsts[0][0] - firsts[1][0] - UNSEEN)
-    fall, error = max(falls), half_width(tally, expected.rate)
+    error = half_width(tally, expected.rate)
+    # a position has fewer trials than the whole, and one of several falls further by chance
+    slack = UNSEEN + half_width_of(tally.drafts or 0, expected.rate) - error
+    for here, there in zip(tally.per_position, expected.positions, strict=False):
+        if here is not None and there is not None:
+            falls.append(there - here - slack)
+    fall = max(falls)
     if fall > expected.tolerance and fall > error:
         return Standing.BELOW
     return Standing.UNSURE if fall + error > expected.tolerance + UNSEEN else Standing.WITHIN
@@ -72,7 +79,12 @@ def standing_of(tally: Tally, expected: Expected) -> Standing:
 
 def half_width(tally: Tally, rate: float) -> float:
     """Return half of a 95 % interval of the rate, for tokens that come in requests."""
-    if not tally.draft_tokens:
+    return half_width_of(tally.draft_tokens, rate)
+
+
+def half_width_of(trials: int, rate: float) -> float:
+    """Return the same for a number of trials."""
+    if not trials:
         return 1.0
     rate = min(max(rate, 0.02), 0.98)
-    return _Z * SPREAD * math.sqrt(rate * (1 - rate) / tally.draft_tokens)
+    return _Z * SPREAD * math.sqrt(rate * (1 - rate) / trials)

@@ -1,0 +1,102 @@
+"""Triage of files alone: open, recognise, read, judge, and ask the ledger."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from specfloor.catalog import load_catalog
+from specfloor.errors import UsageError
+from specfloor.host.collect_env import EnvironmentText
+from specfloor.ledger import read_ledger
+from specfloor.ledger.names import find_family, ledger_method
+from specfloor.triage.causes import Causes, deciding, possible_causes
+from specfloor.triage.conclusions import Conclusion, in_order
+from specfloor.triage.environment import warn_of_environment
+from specfloor.triage.given import Given
+from specfloor.triage.inputs import open_inputs
+from specfloor.triage.parts import READERS, Part
+from specfloor.triage.report import Report, build_report
+
+
+def triage(
+    given: Given, folder: Path | None = None, release: str | None = None, family: str | None = None
+) -> Report:
+    """Read the files that are given, judge them, and look for known causes.
+
+    Args:
+        given: files, configuration and baseline.
+        folder: what relative paths are relative to; the working directory by default.
+        release: the release of vLLM-Ascend that made them; an environment text may say it too.
+        family: the family of the model, in any spelling.
+
+    Raises:
+        UsageError: a file cannot be read, or the family is unknown.
+    """
+    known_family = find_family(family, load_catalog()) if family else None
+    inputs = open_inputs(given, folder or Path())
+    parts = [
+        part
+        for kinds, read in READERS
+        if (own := [one for one in inputs if one.kind in kinds])
+        for part in read(own, given)
+    ]
+    environments = [part.environment for part in parts if part.environment]
+    if release is None:
+        release = next(filter(None, map(_release_of, environments)), None)
+    warnings = [warned for part in parts for warned in part.warnings]
+    for environment in environments:
+        warnings += warn_of_environment(environment, given, load_catalog(), release)
+    conclusions = in_order(conclusion for part in parts for conclusion in part.concluded)
+    return build_report(
+        files={one.source.name: one.kind.value for one in inputs},
+        extract=_joined(parts),
+        conclusions=conclusions,
+        warnings=tuple(dict.fromkeys(warnings)),
+        causes=_causes(conclusions, parts, given, release, known_family),
+    )
+
+
+def _release_of(environment: EnvironmentText) -> str | None:
+    ours = environment.vllm_ascend
+    return None if ours is None or ours.development_build else ours.version
+
+
+def _causes(
+    conclusions: Sequence[Conclusion],
+    parts: Sequence[Part],
+    given: Given,
+    release: str | None,
+    family: str | None,
+) -> Causes | None:
+    """Ask the ledger, when the release is known and there is something to explain."""
+    fault = deciding(conclusions)
+    if release is None or fault is None:
+        return None
+    runs = [run for part in parts for run in part.runs]
+    method = given.config.get("method")
+    if not isinstance(method, str):
+        method = next((run.method for run in runs if run.method and _is_known(run.method)), None)
+    k = given.k or next((run.k for run in runs if run.k), None)
+    return possible_causes(read_ledger(), release, fault, family=family, method=method, k=k)
+
+
+def _is_known(method: str) -> bool:
+    """Whether the ledger knows a method that a log names; others rule nothing out."""
+    try:
+        ledger_method(method)
+    except UsageError:
+        return False
+    return True
+
+
+def _joined(parts: Sequence[Part]) -> dict[str, Any]:
+    """Return the extract of the first part, and those of further ones under their names."""
+    first, *others = parts
+    whole: dict[str, Any] = msgspec.to_builtins(first.extract)
+    for part in others:
+        number = sum(name.partition("_")[0] == part.name for name in whole) + 1
+        name = f"{part.name}_{number}" if part.name in whole else part.name
+        whole[name] = msgspec.to_builtins(part.extract)
+    return whole

@@ -1,0 +1,341 @@
+"""What the files of each kind say: read, judged, and put in the terms of the JSON."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from specfloor.catalog import load_catalog
+from specfloor.host.collect_env import EnvironmentText, read_environment
+from specfloor.host.npu_smi import read_npu_smi
+from specfloor.triage import bench_tables, bench_vllm
+from specfloor.triage.bench import BenchRun
+from specfloor.triage.conclusions import READ, Conclusion
+from specfloor.triage.environment import extract_environment, variables_known, warn_of_devices
+from specfloor.triage.evidence import Group, Run, Warned
+from specfloor.triage.extract import (
+    Extract,
+    extract_bench,
+    extract_logs,
+    extract_metrics,
+    extract_npu,
+    extract_responses,
+)
+from specfloor.triage.findings import Finding
+from specfloor.triage.foreign import NAMES
+from specfloor.triage.given import Given
+from specfloor.triage.inputs import Input
+from specfloor.triage.judge import judge_acceptance
+from specfloor.triage.judge_bench import Arm, judge_bench
+from specfloor.triage.judge_host import foreign_pids, judge_npu
+from specfloor.triage.kinds import Kind, objects_in
+from specfloor.triage.log import LogReading, chains, read_log
+from specfloor.triage.metrics import MetricsReading, groups_of, read_metrics_text, read_scrapes
+from specfloor.triage.response import ResponseReading, read_objects, read_streams
+from specfloor.triage.tally import Tally
+
+
+class Part(msgspec.Struct, frozen=True):
+    """What the files of one kind say: for JSON, for the judgement, and to warn of."""
+
+    name: str
+    extract: Extract
+    conclusions: tuple[Conclusion, ...] = ()
+    warnings: tuple[Warned, ...] = ()
+    runs: tuple[Run, ...] = ()
+    environment: EnvironmentText | None = None
+
+    @property
+    def concluded(self) -> tuple[Conclusion, ...]:
+        """The conclusions, or PARSE where acceptance was read and nothing is to be said of it."""
+        read = any(run.tally for run in self.runs)
+        return self.conclusions or ((READ,) if read else ())
+
+
+def _read_logs(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
+    roles = list(dict.fromkeys(one.role.group for one in inputs))
+    logs: list[tuple[str, LogReading]] = []
+    groups: list[Group] = []
+    for role in roles:
+        own = chains(one.source for one in inputs if one.role.group == role)
+        for chain in own:
+            reading = read_log(chain, given.k)
+            logs.append((role, reading))
+            named = (reading.name, "file") if len(own) > 1 and not role else (role, "role")
+            groups += _groups_of_log(reading, *named)
+    extract = extract_logs(logs, groups, given.k)
+    conclusions = judge_acceptance(groups, given)
+    software = next((reading.software for _, reading in logs if reading.software), None)
+    if software and not any(reading.servers for _, reading in logs):
+        conclusions = [_unsupported(f"{NAMES[software]} log", software)]
+    yield Part(
+        name="logs",
+        extract=msgspec.to_builtins(extract),
+        conclusions=tuple(conclusions),
+        warnings=tuple(w for _, reading in logs for w in _warn_of_log(reading)),
+        runs=tuple(run for group in groups for run in group.runs),
+    )
+
+
+def _groups_of_log(reading: LogReading, name: str, what: str) -> list[Group]:
+    """Return one group, or one for each server that writes into the log."""
+    doubt = None
+    if reading.contradictory:
+        doubt = f"an acceptance line contradicts itself: {reading.contradictory[0]}"
+    elif reading.cut_at_end or reading.incomplete:
+        doubt = "an acceptance line, or the end of the log, is cut"
+    doubt = reading.damaged or doubt
+    servers = reading.servers or {"": ()}
+    groups = []
+    for server, runs in servers.items():
+        alone = len(servers) == 1
+        groups.append(
+            Group(
+                role=name if alone else server,
+                what=what if alone else "server",
+                runs=runs,
+                nothing=None if any(run.tally for run in runs) else _why_silent(reading, runs),
+                doubt=doubt,
+                speed=reading.speed,
+            )
+        )
+    return groups
+
+
+def _why_silent(reading: LogReading, runs: Sequence[Run]) -> str:
+    if reading.empty_windows:
+        return "no draft was produced in any window"
+    if reading.incomplete or reading.contradictory:
+        return "the acceptance lines of the log are cut or damaged"
+    if any(run.speculates or run.k for run in runs):
+        return (
+            "speculation is configured and the log has no acceptance line: nothing was drafted, or "
+            "statistics are not logged"
+        )
+    if reading.throughput_lines or any(run.speculates is False for run in runs):
+        return "speculation is off: the log has no acceptance line and no speculative configuration"
+    return "no line of a vLLM server about acceptance was found"
+
+
+def _warn_of_log(reading: LogReading) -> Iterator[Warned]:
+    name = reading.name
+    if reading.incomplete:
+        yield Warned("truncated_line", f"{name}: {reading.incomplete} acceptance lines are cut")
+    elif reading.cut_at_end:
+        yield Warned("truncated_line", f"{name}: the last line is cut")
+    if reading.contradictory:
+        count, first = len(reading.contradictory), reading.contradictory[0]
+        yield Warned("contradictory_line", f"{name}: {count} lines do not fit together ({first})")
+    if reading.damaged:
+        yield Warned("damaged_file", reading.damaged)
+    for runs in reading.servers.values():
+        if len([run for run in runs if run.served]) > 1:
+            yield Warned("restart", f"{name}: the server was started {len(runs)} times")
+        drafting = any(run.tally for run in runs)
+        names = sorted({n for run in runs for n, tally in run.engines.items() if tally is None})
+        active = {n for run in runs for n, tally in run.engines.items() if tally is not None}
+        if drafting and (idle := [n for n in names if n not in active]):
+            yield Warned("idle_engine", f"{name}: engines without drafts: {', '.join(idle)}")
+
+
+def _read_metrics(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
+    readings = []
+    for role in dict.fromkeys(one.role.group for one in inputs):
+        own = [one for one in inputs if one.role.group == role]
+        texts = [(one.role.moment, read_metrics_text(one.source.whole())) for one in own]
+        if all(moment is not None for moment, _ in texts):
+            texts.sort(key=lambda pair: pair[0] or 0)
+        elif len(texts) > 1:
+            texts.sort(key=lambda pair: sum(e.drafted for e in pair[1].scrape.engines))
+        readings.append(read_scrapes(role, [text for _, text in texts]))
+    groups = [group for reading in readings for group in groups_of(reading)]
+    conclusions = judge_acceptance(groups, given)
+    software = next((reading.software for reading in readings if reading.software), None)
+    if software:
+        conclusions = [_unsupported(f"{NAMES.get(software, software)} metrics", software)]
+    yield Part(
+        name="metrics",
+        extract=msgspec.to_builtins(extract_metrics(readings, given.k)),
+        conclusions=tuple(conclusions),
+        warnings=tuple(w for reading in readings for w in _warn_of_metrics(reading)),
+        runs=tuple(run for group in groups for run in group.runs),
+    )
+
+
+def _warn_of_metrics(reading: MetricsReading) -> Iterator[Warned]:
+    if reading.problem is not None and reading.problem.value in ("not_metrics", "counter_reset"):
+        yield Warned(reading.problem.value, reading.sentence)
+    if reading.contradiction:
+        yield Warned("contradictory_counters", reading.contradiction)
+    if reading.unknown_positions:
+        told = ", ".join(map(str, reading.unknown_positions))
+        yield Warned("position_missing", f"positions without a series: {told}")
+    if reading.idle:
+        yield Warned("idle_engine", f"engines without drafts: {', '.join(reading.idle)}")
+    if reading.single and reading.problem is None:
+        yield Warned("since_start", "one scrape only: its counts are since the start of the server")
+    if reading.gauges and reading.counted is None:
+        yield Warned("v0_gauges", "V0's metrics give rates since the start and no usable counts")
+
+
+def _read_responses(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
+    for own, streams in (
+        ([one for one in inputs if one.kind is Kind.RESPONSE], False),
+        ([one for one in inputs if one.kind is Kind.STREAM], True),
+    ):
+        if not own:
+            continue
+        texts = [one.source.whole() for one in own]
+        if streams:
+            reading = read_streams("\n\n".join(texts), given.k)
+        else:
+            found = [objects_in(text) for text in texts]
+            reading = read_objects(
+                [value for values, _ in found for value in values], sum(n for _, n in found)
+            )
+        yield Part(
+            name="response",
+            extract=extract_responses(reading),
+            conclusions=tuple(_judge_responses(reading, given)),
+            warnings=tuple(_warn_of_responses(reading)),
+        )
+
+
+def _judge_responses(reading: ResponseReading, given: Given) -> list[Conclusion]:
+    if reading.software:
+        return [_unsupported(f"{NAMES[reading.software]} response", reading.software)]
+    if reading.merged:
+        reason = "chunks hold more than k+1 tokens: several steps were merged"
+        return [
+            Conclusion(
+                Finding.NO_DATA,
+                reason,
+                next=("stream with return_token_ids to a client that keeps up, or use /metrics",),
+            )
+        ]
+    if reading.k_unknown:
+        reason = "without k a chunk of two steps cannot be told from one; give --spec-tokens"
+        return [Conclusion(Finding.INCONCLUSIVE, reason)]
+    tally, steps = reading.tally, reading.stream
+    if tally is None and steps is not None and steps.steps and reading.k:
+        drafted, accepted = steps.steps * reading.k, steps.accepted_tokens or 0
+        tally = Tally(steps.steps, drafted, accepted)
+    doubt = reading.unusable[0] if reading.unusable else None
+    nothing = doubt or "neither a per-request object nor chunks that say how many tokens they hold"
+    run = Run(tally=tally, k=reading.k)
+    return judge_acceptance(
+        [Group("", (run,), nothing=None if tally else nothing, doubt=doubt)], given
+    )
+
+
+def _warn_of_responses(reading: ResponseReading) -> Iterator[Warned]:
+    if reading.merged:
+        yield Warned("merged_chunks", "a chunk holds more tokens than one step can give")
+    for sentence in reading.unusable[:3]:
+        yield Warned("unusable_answer", sentence)
+
+
+def _read_bench(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
+    arms = []
+    foreign = False
+    for one in inputs:
+        text = one.source.whole()
+        foreign = foreign or (one.kind is Kind.BENCH_TEXT and bench_vllm.is_of_sglang(text))
+        arm = _arm(one, given)
+        arms += [Arm(arm, one.source.name, run) for run in _bench_runs(one.kind, text)]
+    conclusions = judge_bench(arms, given)
+    if foreign:
+        conclusions = [_unsupported("SGLang benchmark", "sglang")]
+    yield Part(
+        name="bench",
+        extract=extract_bench(arms),
+        conclusions=tuple(conclusions),
+        warnings=tuple(w for arm in arms for w in _warn_of_bench(arm)),
+    )
+
+
+def _bench_runs(kind: Kind, text: str) -> list[BenchRun]:
+    if kind is Kind.BENCH_JSON:
+        return [bench_vllm.read_json(value) for value in objects_in(text)[0]]
+    if kind is Kind.BENCH_TABLES:
+        if any(title in text for title in bench_tables.AISBENCH_TITLES):
+            return bench_tables.read_aisbench(text)
+        return bench_tables.read_evalscope(text)
+    return bench_vllm.read_text(text)
+
+
+def _arm(one: Input, given: Given) -> str:
+    """Return the arm of a report: a configuration named like the file, else its role."""
+    stem = Path(one.source.name).name.partition(".")[0]
+    return stem if isinstance(given.config.get(stem), dict) else one.role.group
+
+
+def _warn_of_bench(arm: Arm) -> Iterator[Warned]:
+    run = arm.run
+    if run.failed:
+        sent = (run.completed or 0) + run.failed
+        yield Warned("failed_requests", f"{arm.file}: {run.failed} of {sent} requests failed")
+    if run.spec is None and run.length_estimate is not None:
+        message = f"ITL over TPOT is {run.length_estimate:.2f}, an estimate of the length"
+        yield Warned("estimate_only", f"{arm.file}: {message}")
+    if run.doubt:
+        yield Warned("damaged_report", f"{arm.file}: {run.doubt}")
+
+
+def _read_environments(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
+    known = variables_known(given, load_catalog())
+    for one in inputs:
+        text = read_environment(one.source.whole())
+        if text is None:
+            yield _unknown(one, "env")
+        else:
+            yield Part("env", extract_environment(text, known), environment=text)
+
+
+def _read_npus(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
+    listed = given.config.get("server_pids")
+    pids = [pid for pid in listed if isinstance(pid, int)] if isinstance(listed, list) else []
+    for one in inputs:
+        table = read_npu_smi(one.source.whole())
+        if table is None:
+            yield _unknown(one, "npu_smi")
+            continue
+        yield Part(
+            name="npu_smi",
+            extract=extract_npu(table, pids),
+            conclusions=tuple(judge_npu(table, pids)),
+            warnings=tuple(warn_of_devices(table, foreign_pids(table, pids))),
+        )
+
+
+def _read_nothing(inputs: Sequence[Input], _: Given) -> Iterator[Part]:
+    for one in inputs:
+        yield _unknown(one, "unknown")
+
+
+def _unknown(one: Input, name: str) -> Part:
+    empty = one.kind is Kind.EMPTY
+    reason = f"{one.source.name} is {'empty' if empty else 'of no kind that is known'}"
+    return Part(name, {"totals": None}, (Conclusion(Finding.NO_DATA, reason, beside=True),))
+
+
+_Reader = Callable[[Sequence[Input], Given], Iterator[Part]]
+READERS: tuple[tuple[tuple[Kind, ...], _Reader], ...] = (
+    ((Kind.LOG, Kind.UNKNOWN), _read_logs),
+    ((Kind.METRICS,), _read_metrics),
+    ((Kind.RESPONSE, Kind.STREAM), _read_responses),
+    ((Kind.BENCH_TEXT, Kind.BENCH_TABLES, Kind.BENCH_JSON), _read_bench),
+    ((Kind.ENVIRONMENT,), _read_environments),
+    ((Kind.NPU_SMI,), _read_npus),
+    ((Kind.EMPTY,), _read_nothing),
+)
+"""Kinds and their readers; what the first of them says is the main part of the JSON."""
+
+
+def _unsupported(what: str, software: str) -> Conclusion:
+    return Conclusion(
+        Finding.UNSUPPORTED_FORMAT,
+        f"{what}: another program, which counts acceptance in its own way",
+        {"software": software},
+        next=("give what a vLLM server wrote",),
+    )

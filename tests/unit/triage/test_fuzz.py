@@ -1,0 +1,132 @@
+"""Damaged input: never a traceback, and never a pass where there was a fault."""
+
+import json
+import random
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from specfloor.errors import UsageError
+from specfloor.triage.files import triage
+from specfloor.triage.findings import Finding
+from specfloor.triage.given import Given, GivenFile
+from specfloor.triage.report import as_markdown, as_text
+from tests.unit.triage.builders import CASES
+
+_FAULTS = {
+    Finding.ACCEPT_DRIFT,
+    Finding.ACCEPT_REGRESSION,
+    Finding.ACCEPT_ZERO,
+    Finding.BATCH_FLIP,
+    Finding.CRASH,
+    Finding.SPEED_REGRESSION,
+    Finding.SPEED_REGRESSION_ACCEPT_OK,
+    Finding.TOPOLOGY,
+}
+_ROUNDS = 6  # mutations of every case; longer campaigns use other seeds
+
+
+def _load(path):
+    case = json.loads(path.read_text(encoding="utf-8"))
+    files = {f["path"]: (path.parent / f["path"]).read_bytes() for f in case["given"]["files"]}
+    return case, files
+
+
+_CASES = [_load(path) for path in sorted(CASES.glob("*/*/expected.json"))]
+
+
+def mutated(content, rng):
+    """Return content with one to a few bytes, lines or stretches damaged."""
+    found = bytearray(content)
+    for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
+        if not found:
+            break
+        at = rng.randrange(len(found))
+        match rng.randrange(8):
+            case 0:
+                found[at] = rng.randrange(256)
+            case 1:
+                found[at] ^= 1 << rng.randrange(8)
+            case 2:
+                del found[at : at + rng.choice((1, 3, 20, 300, 3000))]
+            case 3:
+                found[at:at] = rng.randbytes(rng.choice((1, 4, 30)))
+            case 4:
+                del found[at:]
+            case 5:
+                other = rng.randrange(len(found))
+                found[at:at] = found[other : other + rng.choice((5, 50, 500))]
+            case 6:
+                digits = [
+                    i for i in range(at, min(len(found), at + 200)) if chr(found[i]).isdigit()
+                ]
+                if digits:
+                    found[rng.choice(digits)] = rng.choice(b"0123456789")
+            case _:
+                lines = bytes(found).split(b"\n")
+                one, two = rng.randrange(len(lines)), rng.randrange(len(lines))
+                lines[one], lines[two] = lines[two], lines[one]
+                found = bytearray(b"\n".join(lines))
+    return bytes(found)
+
+
+def check(folder, given, files):
+    """Triage files; anything but a report or a sentence for the user fails."""
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    try:
+        report = triage(given, folder)
+    except UsageError:
+        return None
+    json.loads(msgspec.json.encode(report))
+    assert as_text(report)
+    assert as_markdown(report)
+    return report.verdict.finding
+
+
+@pytest.mark.parametrize("number", range(len(_CASES)), ids=lambda n: _CASES[n][0]["case"])
+def test_a_damaged_case_is_no_traceback_and_no_pass(number, tmp_path):
+    case, files = _CASES[number]
+    given_files = msgspec.convert(case["given"], Given)
+    wanted = case["expect"]["verdict"]["class"]
+    rng = random.Random(number)
+    for _ in range(_ROUNDS):
+        name = rng.choice(sorted(files))
+        found = check(tmp_path, given_files, files | {name: mutated(files[name], rng)})
+        if wanted in _FAULTS:
+            assert found != Finding.EXPECTED
+
+
+_LINES = {line for _, files in _CASES for text in files.values() for line in text.split(b"\n")[:3]}
+_WORDS = st.sampled_from(
+    [
+        *sorted(_LINES),
+        b"SpecDecoding metrics: Mean acceptance length: ",
+        b"Speculative metrics: Draft acceptance rate: ",
+        b"Engine 000: Avg prompt throughput: ",
+        b"============ Serving Benchmark Result ============",
+        b"data: {",
+        b"{",
+        b"\x00",
+        b"\xff\xfe",
+        b"\x1f\x8b",
+    ]
+)
+
+
+@given(
+    st.lists(st.one_of(_WORDS, st.binary(max_size=60)), max_size=12).map(b"\n".join),
+    st.sampled_from(["", "log", "before", "off", "on", "env", "npu_smi", "bench", "stream"]),
+)
+@settings(
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_anything_at_all_is_no_traceback(tmp_path, content, role):
+    given_file = Given((GivenFile("file", role),))
+    assert check(tmp_path, given_file, {"file": content}) != Finding.EXPECTED
