@@ -107,7 +107,8 @@ def test_an_off_arm_that_drafts():
     assert judged.reason == "series about drafts on the off arm: asked for none, found 1 series"
 
 
-SILENT = {"version": None, 
+SILENT = {
+    "version": None,
     "speculative_config": None,
     "resolved_method": None,
     "resolved_k": None,
