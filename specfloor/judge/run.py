@@ -65,8 +65,14 @@ class CellResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def verdict(self) -> Verdict | None:
-        """The worst verdict; None when everything is only reported."""
+        """The worst verdict; None when everything is only reported.
+
+        A configuration that is in effect says nothing of acceptance or speed, so its PASS alone is
+        none of the cell's.
+        """
         said = [j.verdict for j in self.judgements if j.verdict]
+        if self.configuration and self.configuration.verdict is Verdict.PASS:
+            said.remove(Verdict.PASS)
         return max(said, key=_SEVERITY.index, default=None)
 
 

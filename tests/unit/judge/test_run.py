@@ -9,7 +9,7 @@ from specfloor.cells import OFF
 from specfloor.errors import UsageError
 from specfloor.judge.run import Basis, Wanted, judge_stored, read_basis, write_basis
 from specfloor.judge.verdict import Verdict
-from specfloor.runs.records import Purpose
+from specfloor.runs.records import LaunchRecord, Purpose
 from specfloor.runs.store import RunWriter, read_run
 from specfloor.triage.findings import Finding
 from tests.unit.builders import (
@@ -143,3 +143,20 @@ def test_a_run_of_a_family_that_is_not_known_any_more(stored):
     others = catalog(msgspec.structs.replace(GLM, name="glm-10", aliases=()))
     with pytest.raises(UsageError, match=r"unknown family 'glm-9\.1-tiny'; known here: glm-10"):
         judge_stored(read_run(folder), others)
+
+
+def test_a_configuration_in_effect_is_no_pass_of_a_cell_that_is_only_reported():
+    (cell,) = judged(both_arms()).cells
+    assert cell.configuration.verdict is Verdict.PASS
+    assert cell.verdict is None
+
+
+def test_a_configuration_that_is_not_in_effect_fails_the_cell():
+    records = [
+        msgspec.structs.replace(r, resolved_k=1)
+        if isinstance(r, LaunchRecord) and r.key.arm.speculates
+        else r
+        for r in both_arms()
+    ]
+    (cell,) = judged(records).cells
+    assert cell.verdict is Verdict.FAIL
