@@ -373,6 +373,18 @@ def _with_failures(judged: AcceptanceJudgement) -> AcceptanceJudgement:
     )
 
 
+COLLAPSE = 0.5
+"""Share of the floor under which acceptance has not merely fallen: most of the draft is wrong."""
+
+
+def _fall(judged: AcceptanceJudgement) -> str:
+    mean = judged.detail.mean if judged.detail else None
+    low = (
+        mean is not None and judged.floor is not None and mean.value < COLLAPSE * judged.floor.value
+    )
+    return "collapsed" if low or Finding.ACCEPT_ZERO in judged.findings else "fell"
+
+
 _COLLAPSED = {Finding.ACCEPT_ZERO, Finding.ACCEPT_REGRESSION}
 
 
@@ -383,15 +395,12 @@ def _with_health(judged: AcceptanceJudgement) -> AcceptanceJudgement:
     seen = [f"the server answered {judged.sent - judged.failed} of {judged.sent} requests"]
     if judged.outputs:
         seen.append(f"{judged.outputs} prompts got the text of the off arm")
-    collapsed = (
-        "acceptance collapsed" if Finding.ACCEPT_ZERO in judged.findings else "acceptance fell"
-    )
-    said = f"{judged.reason}. While {collapsed}, "
+    said = f"{judged.reason}. While acceptance {_fall(judged)}, "
     if judged.failed or (judged.outputs and judged.outputs.share < SAME_TEXTS):
         said += " and ".join(seen)
     else:
         said += (
-            f"everything else looked as always: {' and '.join(seen)}; so look at the draft before "
+            f"everything else looked healthy: {' and '.join(seen)}; so look at the draft before "
             "the hardware"
         )
     return msgspec.structs.replace(judged, reason=said)

@@ -225,7 +225,7 @@ def test_acceptance_that_collapsed_in_silence(host):
     assert finished.code == 1
     assert finished.verdicts[CODE] == ALL_PASS | {"acceptance": ("FAIL", ["ACCEPT_ZERO"])}
     assert "FAIL ACCEPT_ZERO: acceptance of cpu-0.32.0-glm_moe_tiny-mtp3-code" in finished.output
-    assert "While acceptance collapsed, everything else looked as always" in finished.output
+    assert "While acceptance collapsed, everything else looked healthy" in finished.output
     assert "prompts got the text of the off arm" in finished.output
     assert "1 failed, 4 passed" in finished.output
     assert finished.info.complete

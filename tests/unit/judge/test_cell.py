@@ -68,14 +68,14 @@ class TestAcceptance:
         assert judged.verdict is Verdict.FAIL
         assert judged.findings == (Finding.ACCEPT_REGRESSION,)
         assert "expected an acceptance rate of at least 0.800; measured 0.683" in judged.reason
-        assert "While acceptance fell, everything else looked as always" in judged.reason
+        assert "While acceptance fell, everything else looked healthy" in judged.reason
 
     def test_acceptance_zero_says_what_looked_healthy(self):
         judged = acceptance(*both_arms(on={"accepted": DEAD}), entry=floor(0.6))
         assert judged.verdict is Verdict.FAIL
         assert judged.findings == (Finding.ACCEPT_ZERO,)
         assert judged.reason.endswith(
-            "While acceptance collapsed, everything else looked as always: the server answered 40 "
+            "While acceptance collapsed, everything else looked healthy: the server answered 40 "
             "of 40 requests and 40 of 40 prompts got the text of the off arm; so look at the draft "
             "before the hardware"
         )
@@ -85,7 +85,7 @@ class TestAcceptance:
             *both_arms(on={"accepted": DEAD, "text": "nonsense {}"}), entry=floor(0.6)
         )
         assert judged.findings == (Finding.ACCEPT_ZERO,)
-        assert "looked as always" not in judged.reason
+        assert "looked healthy" not in judged.reason
         assert "0 of 40 prompts got the text of the off arm" in judged.reason
 
     def test_half_of_the_texts_is_what_near_ties_may_part(self):
@@ -98,12 +98,12 @@ class TestAcceptance:
             changed = [others.get(r.index, r) if r in answers else r for r in records]
             judged = acceptance(*changed, entry=floor(0.6))
             assert judged.outputs.same == 40 - parted
-            assert ("everything else looked as always" in judged.reason) is healthy
+            assert ("everything else looked healthy" in judged.reason) is healthy
 
     def test_acceptance_zero_with_failed_requests_is_not_called_healthy(self):
         judged = acceptance(*on_only(accepted=DEAD, failed=range(5)), entry=floor(0.6))
         assert judged.findings == (Finding.ACCEPT_ZERO,)
-        assert "looked as always" not in judged.reason
+        assert "looked healthy" not in judged.reason
         assert "the server answered 35 of 40 requests" in judged.reason
 
     def test_without_an_off_arm_texts_are_not_compared(self):
@@ -133,7 +133,7 @@ class TestAcceptance:
         assert judged.verdict is Verdict.FAIL
         assert judged.findings == (Finding.ACCEPT_ZERO,)
         assert "measured 0.0" in judged.reason
-        assert "everything else looked as always" in judged.reason
+        assert "everything else looked healthy" in judged.reason
 
     def test_a_draft_that_is_always_right_fails_without_a_floor_too(self):
         judged = acceptance(*both_arms(on={"accepted": (3,) * 10, "vary": False}))
