@@ -20,7 +20,7 @@ _COLLECT = re.compile(
     re.MULTILINE,
 )
 _ASCEND = re.compile(r"^vLLM Ascend Version\s*:|^CANN:|^NPU:", re.MULTILINE)
-_FIELD = re.compile(r"^ {0,2}([A-Za-z][\w ]*?)\s*: ?(.*)$", re.MULTILINE)
+_FIELD = re.compile(r"^ {0,2}([A-Za-z][\w ]{0,40}?) {0,40}: ?(.*)$", re.MULTILINE)
 _CANN_BLOCK = re.compile(r"^CANN:[ \t]*\r?\n(.*)\Z", re.MULTILINE | re.DOTALL)
 _VARIABLES_BLOCK = re.compile(
     r"^ENV Variables:[ \t]*\r?\n(.*?)(?=\r?\n\s*\r?\n|\Z)", re.MULTILINE | re.DOTALL
@@ -33,7 +33,8 @@ _DATE = re.compile(r"date: ?(\d{8})")
 _OS = re.compile(r"^(.*?)(?: \((x86_64|aarch64)\))?$")
 
 _PIP_LINE = re.compile(
-    r"^(?:\[pip3?\] |\[conda\] )?([A-Za-z][\w.-]*)(?:==| @ |\s{2,}|\t+|\s(?=\d))(\S+)", re.MULTILINE
+    r"^(?:\[pip3?\] |\[conda\] )?([A-Za-z][\w.-]*)(?:==| @ |[ \t]{2,}|\t| (?=\d))(\S+)",
+    re.MULTILINE,
 )
 _PACKAGES = ("vllm", "vllm_ascend", "torch", "torch_npu", "triton_ascend")
 _PIP = re.compile(
@@ -42,7 +43,7 @@ _PIP = re.compile(
 )
 
 _EXPORT = re.compile(
-    r"^[ \t]*(?P<comment>#\s*)?(?:export|declare -x|ENV|set -x)\s+(?P<name>[A-Za-z_]\w*)[= ]"
+    r"^[ \t]*(?P<comment>#[ \t]*)?(?:export|declare -x|ENV|set -x)[ \t]+(?P<name>[A-Za-z_]\w*)[= ]"
     r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&#]*)",
     re.MULTILINE,
 )
@@ -50,12 +51,12 @@ _PASSED = re.compile(r"(?:^|\s)(?:-e|--env)[ =]([A-Z][A-Z0-9_]+)=(\"[^\"]*\"|'[^
 _COMMAND = re.compile(r"(?:^|\s)(?:vllm|python[\d.]*)\s")
 _ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]{2,})=(\"[^\"]*\"|'[^']*'|\S+)")
 _SCRIPT = re.compile(
-    r"^[ \t]*#?\s*(?:export\s+\w+=|declare -x \w+=)|^#!.*\b(?:ba|z)?sh\b|\bvllm serve\b"
+    r"^[ \t]*(?:#[ \t]*)?(?:export[ \t]+\w+=|declare -x \w+=)|^#!.*\b(?:ba|z)?sh\b|\bvllm serve\b"
     r"|vllm\.entrypoints|^ENV \w+[= ]",
     re.MULTILINE,
 )
 _SPECULATIVE = re.compile(r"--speculative[-_]config[ =]+(?:'([^']*)'|\"((?:\\.|[^\"\\])*)\")")
-_K = re.compile(r"num_speculative_tokens\\?\"?: ?(\d+)")
+_K = re.compile(r"num_speculative_tokens\\?\"?: ?(\d{1,6})")
 _METHOD = re.compile(r"method\\?\"?: ?\\?\"([\w.-]+)")
 _DECLARED = "VLLM_VERSION"
 """vLLM-Ascend takes vLLM's version from this variable when it is set, whatever is installed."""

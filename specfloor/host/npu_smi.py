@@ -13,15 +13,13 @@ from msgspec import UNSET, UnsetType
 
 from specfloor.catalog.model import Soc
 
-_VERSION = re.compile(r"npu-smi\s+\S+\s+Version:\s*(\S+)")
-_DCMI = re.compile(r"dcmi.*initiali[sz]ed? failed.*?ret is (-?\d+)", re.IGNORECASE)
-_FAILED = re.compile(
-    r"npu-smi:? .*(?:not found|No such file|[Pp]ermission denied).*|.*npu-smi: command not found.*"
-    r"|.*(?:cannot open|error while loading) shared librar.*"
-)
-_PAIR = re.compile(r"(\d+)\s*/\s*(\d+)")
+_VERSION = re.compile(r"npu-smi[ \t]{1,60}\S{1,60}[ \t]{1,200}Version:[ \t]{0,60}(\S{1,60})")
+_RET = re.compile(r"ret is (-?\d{1,9})")
+_FAILED = ("not found", "No such file", "ermission denied", "shared librar")
+_PAIR = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})")
 _BUS = re.compile(r"[0-9A-Fa-f]+:[0-9A-Fa-f]+:[0-9A-Fa-f]+\.\d|^(?:NA|-|)$")
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"-?\d{1,9}(?:\.\d{1,6})?")
+_INDEX = re.compile(r"\d{1,9}")
 _WIDE = 60
 """Characters of the third column from which a table is one of the wide kind (driver 26)."""
 _FULL = 0.99
@@ -146,10 +144,14 @@ def read_npu_smi(text: str) -> NpuTable | None:
 
 
 def _error(text: str) -> str | None:
-    if match := _DCMI.search(text):
-        return f"dcmi initialisation failed, ret {match[1]}"
-    match = _FAILED.search(text)
-    return match[0].strip() if match and "npu-smi" in text else None
+    """Return what npu-smi, or the shell that did not find it, said instead of a table."""
+    for line in text.splitlines():
+        if "dcmi" in line and "initiali" in line and "failed" in line:
+            ret = _RET.search(line)
+            return f"dcmi initialisation failed, ret {ret[1] if ret else 'unknown'}"
+        if "npu-smi" in line and any(words in line for words in _FAILED):
+            return line.strip()
+    return None
 
 
 def _cells(line: str) -> list[str]:
@@ -177,7 +179,7 @@ def _device(
 ) -> list[Device]:
     """Return the chip of two rows; none when they are damaged."""
     top, low = upper[0].split(), lower[0].split()
-    if len(top) < 2 or not top[0].isdecimal() or not low or not low[0].isdecimal():
+    if len(top) < 2 or not _INDEX.fullmatch(top[0]) or not low or not _INDEX.fullmatch(low[0]):
         return []
     power, temperature = (*upper[2].split()[:2], "", "")[:2]
     load = lower[2].split()
@@ -199,14 +201,14 @@ def _device(
             memory_total_mb=memory[1],
             hbm_used_mb=hbm[0],
             hbm_total_mb=hbm[1],
-            phy_id=int(low[1]) if len(low) > 1 and low[1].isdecimal() else UNSET,
+            phy_id=int(low[1]) if len(low) > 1 and _INDEX.fullmatch(low[1]) else UNSET,
         )
     ]
 
 
 def _process(row: Sequence[str]) -> list[Process]:
     places = row[0].split()
-    if len(row) != 4 or len(places) != 2 or not all(p.isdecimal() for p in (*places, row[1])):
+    if len(row) != 4 or len(places) != 2 or not all(map(_INDEX.fullmatch, (*places, row[1]))):
         return []
     npu, chip = map(int, places)
     return [Process(npu, chip, int(row[1]), row[2], _integer(row[3]))]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from specfloor.triage.bench import QUANTITIES, BenchRun, Times, dataset_of, ignores_eos
 
 _BARS = re.compile(r"[│┃|]")
-_VALUE = re.compile(r"^([-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([a-zA-Z/]*)")
+_VALUE = re.compile(r"^([-+]?\d[\d,]{0,18}(?:\.\d+)?(?:[eE][-+]?\d{1,2})?)\s*([a-zA-Z/]*)")
 _TO_MS = {"ms": 1.0, "s": 1000.0, "us": 1e-3, "": 1.0}
 _UNIT = re.compile(r"\((\w+)\)\s*$")
 

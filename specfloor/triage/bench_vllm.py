@@ -1,5 +1,6 @@
 """Reports of ``vllm bench serve``: the text it prints and the JSON it writes."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from specfloor.triage.bench import QUANTITIES, BenchRun, Times, dataset_of, ignores_eos, spec_of
 
 TITLE = "Serving Benchmark Result"
-_NUMBER = r"([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
+_NUMBER = r"([-+]?\d{1,15}(?:\.\d+)?(?:[eE][-+]?\d{1,2})?)"
 _LABELS = {
     "Successful requests": "completed",
     "Failed requests": "failed",
@@ -25,20 +26,19 @@ _LABELS = {
 }
 _SGLANG = re.compile(r"^Backend:\s+sglang|^Accept length:", re.MULTILINE)
 _STATISTICS = {"Mean": "mean", "Median": "median", "P99": "p99"}
-_LABEL = re.compile(
-    rf"(?:^|[\s|])({'|'.join(map(re.escape, _LABELS))}):\s+{_NUMBER}\s*$", re.MULTILINE
-)
+_LINE = rf"[ \t]+{_NUMBER}[ \t]*$"
+_LABEL = re.compile(rf"(?:^|[\s|])({'|'.join(map(re.escape, _LABELS))}):{_LINE}", re.MULTILINE)
 _TIME = re.compile(
-    rf"(?:^|[\s|])(Mean|Median|P99) (TTFT|TPOT|ITL|E2EL) \(ms\):\s+{_NUMBER}\s*$", re.MULTILINE
+    rf"(?:^|[\s|])(Mean|Median|P99) (TTFT|TPOT|ITL|E2EL) \(ms\):{_LINE}", re.MULTILINE
 )
-_POSITION = re.compile(rf"(?:^|[\s|])Position (\d+):\s+{_NUMBER}\s*$", re.MULTILINE)
-_BLOCK = re.compile(r"-{5,} ?Speculative Decoding ?-{5,}")
-_END = re.compile(r"^(?:.*[\s|])?={50}\s*$", re.MULTILINE)
+_POSITION = re.compile(rf"(?:^|[\s|])Position (\d{{1,4}}):{_LINE}", re.MULTILINE)
+_BLOCK = re.compile(r"-{5,60} ?Speculative Decoding ?-{5,60}")
+_END = re.compile(r"(?:^|[\s|])={50}[ \t]*$", re.MULTILINE)
 
 
 def read_text(text: str) -> list[BenchRun]:
     """Return the reports in a text, in order."""
-    _, *reports = re.split(rf"=+ {TITLE} =+", text.replace("\r\n", "\n"))
+    _, *reports = re.split(rf"={{1,60}} {TITLE} ={{1,60}}", text.replace("\r\n", "\n"))
     dataset, ignore_eos = dataset_of(text), ignores_eos(text)
     return [_report(report, dataset, ignore_eos=ignore_eos) for report in reports]
 
@@ -147,15 +147,15 @@ def _each(tokens: int | None, completed: int | None) -> float | None:
 
 def _number(value: Mapping[str, Any], key: str) -> float | None:
     found = value.get(key)
-    return float(found) if isinstance(found, int | float) else None
+    return float(found) if isinstance(found, int | float) and math.isfinite(found) else None
 
 
 def _count(value: Mapping[str, Any], key: str) -> int | None:
     found = _number(value, key)
-    return None if found is None or found != found else round(found)  # noqa: PLR0124
+    return None if found is None else round(found)
 
 
 def _shares(value: object) -> list[float]:
     if not isinstance(value, list):
         return []
-    return [float(share) for share in value if isinstance(share, int | float)]
+    return [float(s) for s in value if isinstance(s, int | float) and math.isfinite(s)]

@@ -135,16 +135,17 @@ def _health(group: Group, tally: Tally, expected: Expected, scope: dict[str, Any
         default=tally,
     )
     standing = standing_of(tally, expected)
+    told = f"{tally.rate:.1%}" if tally.rate is not None else "an unknown rate"
     if standing is Standing.UNSURE or standing_of(worst, expected) is Standing.BELOW:
         drafts = f"{tally.drafts} drafts" if tally.drafts else f"{tally.draft_tokens} draft tokens"
-        reason = f"{drafts} are too few to tell {tally.rate:.1%} from {expected.rate:.1%}"
+        reason = f"{drafts} are too few to tell {told} from {expected.rate:.1%}"
         return Conclusion(
             Finding.INCONCLUSIVE,
             reason,
             scope,
             next=("send more requests of the same workload and give the log or metrics again",),
         )
-    reason = f"{tally.rate:.1%} accepted where {expected.source} has {expected.rate:.1%}"
+    reason = f"{told} accepted where {expected.source} has {expected.rate:.1%}"
     silent = [name for run in group.runs for name in run.generating]
     if silent:
         scope = {**scope, "engines": silent}

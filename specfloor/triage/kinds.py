@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 _NUMBER = r"(?:[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|NaN|[-+]?Inf)(?: \d+)?\s*$"
 _METRICS = re.compile(
-    rf"^# (?:HELP|TYPE) \S+|^[a-zA-Z_:][\w:]*\{{[^}}]*\}} {_NUMBER}"
+    rf"^# (?:HELP|TYPE) \S+|^[a-zA-Z_:][\w:]*\{{[^}}\n]*\}} {_NUMBER}"
     rf"|^(?:vllm[:_]|process_|python_)\w+ {_NUMBER}",
     re.MULTILINE,
 )

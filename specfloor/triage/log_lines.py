@@ -19,20 +19,20 @@ from specfloor.triage.tally import Tally
 _ANSI = re.compile(r"(?:\x1b|\\u001b|\^\[|#033)\[[0-9;?]*[ -/]*[@-~]", re.IGNORECASE)
 
 _WINDOW = "SpecDecodingmetrics:"
-_LENGTH = re.compile(r"Meanacceptancelength:(\d+\.\d\d|nan)(?![\d.])")
-_RATE = re.compile(r"raftacceptancerate:(\d+\.\d|nan)%")
-_ACCEPTED = re.compile(r"Accepted:(\d+)tokens")
-_DRAFTED = re.compile(r"Drafted:(\d+)tokens")
+_LENGTH = re.compile(r"Meanacceptancelength:(\d{1,9}\.\d\d|nan)(?![\d.])")
+_RATE = re.compile(r"raftacceptancerate:(\d{1,9}\.\d|nan)%")
+_ACCEPTED = re.compile(r"Accepted:(\d{1,15})tokens")
+_DRAFTED = re.compile(r"Drafted:(\d{1,15})tokens")
 _POSITIONS = re.compile(r"Per-positionacceptancerate:(\d\.\d{3}(?:,\d\.\d{3})*)(?![\d.]|,\d|,$)")
-_ACCEPTED_SPEED = re.compile(r"Acceptedthroughput:(\d+\.\d\d)tokens/s")
-_DRAFTED_SPEED = re.compile(r"Draftedthroughput:(\d+\.\d\d)tokens/s")
+_ACCEPTED_SPEED = re.compile(r"Acceptedthroughput:(\d{1,15}\.\d\d)tokens/s")
+_DRAFTED_SPEED = re.compile(r"Draftedthroughput:(\d{1,15}\.\d\d)tokens/s")
 _CUMULATIVE = re.compile(
-    r"Speculativemetrics:.*?Numberofspeculativetokens:(\d+),Numberofacceptedtokens:(\d+),"
-    r"Numberofdrafttokens(?:tokens)?:(\d+),Numberofemittedtokens(?:tokens)?:(\d+)\."
+    r"Speculativemetrics:.*?Numberofspeculativetokens:(\d{1,6}),Numberofacceptedtokens:(\d{1,15}),"
+    r"Numberofdrafttokens(?:tokens)?:(\d{1,15}),Numberofemittedtokens(?:tokens)?:(\d{1,15})\."
 )
 
-_GENERATION = re.compile(r"generation throughput: (\d+\.\d+|nan) tokens/s")
-_RUNNING = re.compile(r"Running: (\d+) reqs")
+_GENERATION = re.compile(r"generation throughput: (\d{1,15}\.\d{1,6}|nan) tokens/s")
+_RUNNING = re.compile(r"Running: (\d{1,9}) reqs")
 _ENGINE_END = re.compile(r"(?:%|\d reqs)[.,]?\s*(?:\\n|\"|'|\x1b|$)")
 _ENGINE = re.compile(r"Engine (\d+): |(\d+) Engines Aggregated: ")
 _PROCESS = re.compile(r"\(([A-Za-z][\w.-]*) pid=(\d+)[^()]*\)")
@@ -51,8 +51,9 @@ _MODEL = re.compile(r"(?:\bmodel=|'model(?:_tag)?': )'([^']*)'")
 _RESOLVED = re.compile(r"speculative_config=(None|SpeculativeConfig\((?:'[^']*'|[^'()])*\))")
 _ASKED = re.compile(r"'speculative_config': (?:\{([^{}]*)\}|'(\{[^']*\})')")
 _ASKED_METHOD = re.compile(r"['\"]method\\?['\"]: ?\\?['\"]([\w.-]+)")
-_ASKED_K = re.compile(r"num_speculative_tokens\\?['\"]: ?(\d+)")
+_ASKED_K = re.compile(r"num_speculative_tokens\\?['\"]: ?(\d{1,6})")
 
+_LONGEST_CONFIG = 4000
 _LEAP_YEAR = 2000  # stands in where a log has no year
 _HALF_UNIT = 0.51
 """Of the last printed digit: what rounding leaves, and a little for the arithmetic here."""
@@ -351,7 +352,7 @@ def parse_start(text: str) -> StartFacts:
     """Return what a line of a server's start says."""
     version, model = _VERSION.search(text), _MODEL.search(text)
     resolved = _RESOLVED.search(text)
-    if resolved:
+    if resolved and len(resolved[1]) < _LONGEST_CONFIG:
         spoken = parse_speculative_config(resolved[1])
         method, k = spoken.method, spoken.num_spec_tokens
     else:
