@@ -17,7 +17,7 @@ from specfloor.triage.metrics import MetricsReading, by_label, tally_of
 from specfloor.triage.response import ResponseReading
 from specfloor.triage.roles import COMPARED_WITH, NEW, OFF, OLD
 from specfloor.triage.tally import Tally, Totals, total, totals_of
-from specfloor.triage.timeline import Change, changes, clock, share_of
+from specfloor.triage.timeline import Change, changes, clock, reports, share_of
 
 Extract = dict[str, Any]
 _SIXTHS = 6
@@ -116,12 +116,13 @@ def extract_logs(
     roles = dict.fromkeys(role for role, _ in logs)
     alone = readings[0] if len(readings) == 1 else None
     parts = runs[0].parts if len(runs) == 1 else ()
+    together = reports(parts)
     sixths = alone is not None and len(runs) == 1 and windows >= _SIXTHS
     return LogExtract(
         log_format=formats[-1] if formats else None,
         windows=windows,
         incomplete_lines=sum(reading.incomplete for reading in readings),
-        contradictory_lines=sum(len(reading.contradictory) for reading in readings),
+        contradictory_lines=sum(reading.contradictory for reading in readings),
         k=next((group.k for group in shown if group.k), None) or (k if windows else None),
         totals=totals_of(total(reading.tally for reading in readings)),
         by_engine=UNSET if servers else _by_engine(runs),
@@ -143,8 +144,8 @@ def extract_logs(
         generation_tok_s={role: r.speed.mean for role, r in logs if r.speed and role} or UNSET,
         engine_software=software or UNSET,
         configurations=_configurations([run for group in groups for run in group.runs]),
-        timeline=_points(parts) or UNSET,
-        change_points=changes(parts) or UNSET,
+        timeline=_points(together) or UNSET,
+        change_points=changes(together) or UNSET,
     )
 
 

@@ -12,8 +12,9 @@ from specfloor.host.collect_env import EnvironmentText
 from specfloor.ledger import read_ledger
 from specfloor.ledger.names import find_family, ledger_method
 from specfloor.triage.causes import Causes, deciding, possible_causes
-from specfloor.triage.conclusions import Conclusion, in_order
+from specfloor.triage.conclusions import Conclusion, doubted, in_order
 from specfloor.triage.environment import warn_of_environment
+from specfloor.triage.evidence import Warned
 from specfloor.triage.given import Given
 from specfloor.triage.inputs import open_inputs
 from specfloor.triage.parts import READERS, Part
@@ -48,7 +49,10 @@ def triage(
     warnings = [warned for part in parts for warned in part.warnings]
     for environment in environments:
         warnings += warn_of_environment(environment, given, load_catalog(), release)
-    conclusions = in_order(conclusion for part in parts for conclusion in part.concluded)
+    damaged = [one.source.damaged for one in inputs if one.source.damaged]
+    warnings += [Warned("damaged_file", sentence) for sentence in damaged]
+    found = [conclusion for part in parts for conclusion in part.concluded]
+    conclusions = in_order(doubted(found, damaged[0] if damaged else None))
     return build_report(
         files={one.source.name: one.kind.value for one in inputs},
         extract=_joined(parts),

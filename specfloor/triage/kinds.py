@@ -38,6 +38,7 @@ _METRICS = re.compile(
 _SERVER_LOG = re.compile(
     r"SpecDecoding metrics|Speculative metrics|Avg prompt throughput|LLM engine \(v"
     r"|\(APIServer pid=|\(EngineCore\w* pid=|Decode batch\."
+    r"|(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d "
 )
 _HTML = re.compile(r"\s*<(?:!doctype html|html|\?xml|head|body)\b", re.IGNORECASE)
 _LOG_KEYS = ("log", "message", "msg", "line", "MESSAGE")

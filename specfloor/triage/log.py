@@ -1,7 +1,6 @@
 """Server logs: what each server in them drafted and accepted, over time and per engine."""
 
 import itertools
-import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -19,7 +18,6 @@ from specfloor.triage.log_lines import (
     WindowLine,
     begins_metrics,
     continues,
-    first_time,
     is_complete_throughput,
     lines_in,
     parse_cumulative,
@@ -42,11 +40,8 @@ _MOST_SPEEDS = 4096
 _BUSY_LEAST = 2
 """Lines with tokens and no drafts before an engine counts as generating without drafts: the first
 window after a start may hold nothing but a prefill."""
-_HALF_A_YEAR = 183 * 86400
-_YEAR = 366 * 86400
 _POSITIONS_LAST = ("v1-0.9", "v1-0.10.2")
-_PACKED = re.compile(r"\.(?:gz|bz2|xz|zst)$")
-_ROTATED = re.compile(r"(?:[.-](\d{1,3})|[.-]\d{4}-?\d\d-?\d\d(?:[-_.]\d+)*|\.old)$")
+_OURS = (b"EngineCore", b"EngineDeadError", b"vllm")
 
 
 class LogReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,9 +49,9 @@ class LogReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``servers`` has one entry for every server that writes into it (usually one, named ""), with its
     runs in order. ``windows`` are complete acceptance lines with drafts, ``empty_windows`` those
-    without; ``incomplete`` lines are cut, ``contradictory`` ones do not fit together, and neither
-    is counted. ``window_seconds`` is None for V0 and when there are too many to list.
-    ``cut_at_end``: the last line is not whole.
+    without; ``incomplete`` lines are cut, ``contradictory`` ones do not fit together (the first of
+    them as ``contradiction`` says), and neither are counted. ``cut_at_end``: the last line is not
+    whole. ``software`` is the other program that wrote it.
     """
 
     name: str
@@ -65,7 +60,8 @@ class LogReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     windows: int = 0
     empty_windows: int = 0
     incomplete: int = 0
-    contradictory: tuple[str, ...] = ()
+    contradictory: int = 0
+    contradiction: str | None = None
     cut_at_end: bool = False
     throughput_lines: int = 0
     first_window: Tally | None = None
@@ -73,7 +69,6 @@ class LogReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mean_of_window_rates: float | None = None
     speed: Speed | None = None
     software: str | None = None
-    damaged: str | None = None
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -103,9 +98,11 @@ def read_log(sources: Sequence[Source], k: int | None = None) -> LogReading:
     head = sources[0].head
     if len(sources) == 1 and len(head) < BLOCK and reader.acceptance_lines < lines_in(head):
         reader = _read([unwrapped(head)], k)
-    software = None if reader.marks else software_of_log(head.decode(errors="replace"))
-    damaged = next((source.damaged for source in sources if source.damaged), None)
-    return reader.reading(sources[-1].name, software, damaged)
+    software = None
+    if not reader.marks:
+        software = software_of_log(head.decode(errors="replace"))
+        reader.end_of_filtered(b"" if software else head)
+    return reader.reading(sources[-1].name, software)
 
 
 def _blocks_of(sources: Sequence[Source]) -> Iterator[bytes]:
@@ -118,35 +115,6 @@ def _read(blocks: Iterable[bytes], k: int | None, *, everywhere: bool = False) -
         reader.take(mark)
     reader.end(scan.tail)
     return reader
-
-
-def chains(sources: Iterable[Source]) -> list[list[Source]]:
-    """Return logs grouped by the log they are parts of, each group in order of time.
-
-    Parts are told by their names (``server.log``, ``server.log.1``, ``server.log-20260820.gz``) and
-    ordered by the first time in each; where one has none, by the number of the rotation.
-    """
-    groups: dict[str, list[tuple[int, Source]]] = {}
-    for source in sources:
-        stem = _PACKED.sub("", source.name)
-        match = _ROTATED.search(stem)
-        number = int(match[1] or 1) if match else 0
-        groups.setdefault(_ROTATED.sub("", stem), []).append((number, source))
-    return [_in_order(group) for group in groups.values()]
-
-
-def _in_order(group: list[tuple[int, Source]]) -> list[Source]:
-    if len(group) == 1:
-        return [group[0][1]]
-    times = [first_time(source.head.decode(errors="replace").splitlines()) for _, source in group]
-    known = [at for at in times if at is not None]
-    if len(known) < len(group):
-        return [source for _, source in sorted(group, key=lambda one: -one[0])]
-    latest = max(known)
-    wrapped = [at + _YEAR if latest - at > _HALF_A_YEAR else at for at in known]
-    return [
-        source for _, (_, source) in sorted(zip(wrapped, group, strict=True), key=lambda o: o[0])
-    ]
 
 
 class _Engine:
@@ -224,8 +192,8 @@ class _Reader:
         self.marks = 0
         self.servers: dict[str, _Server] = {}
         self.formats: dict[LogLine, None] = {}
-        self.windows = self.empty = self.incomplete = self.throughputs = 0
-        self.contradictory: list[str] = []
+        self.windows = self.empty = self.incomplete = self.throughputs = self.contradictory = 0
+        self.contradiction: str | None = None
         self.rates = 0.0
         self.rated = 0
         self.first: Tally | None = None
@@ -235,7 +203,7 @@ class _Reader:
     @property
     def acceptance_lines(self) -> int:
         """Lines about acceptance, whole or not."""
-        return self.windows + self.empty + self.incomplete + len(self.contradictory)
+        return self.windows + self.empty + self.incomplete + self.contradictory
 
     def take(self, mark: Mark) -> None:
         """Take the next mark."""
@@ -281,7 +249,7 @@ class _Reader:
             self.incomplete += 1  # cut after a whole number
             return
         if problem:
-            self.contradictory.append(problem)
+            self._contradicts(problem)
             return
         run.positions = len(line.positions)
         if not line.draft_tokens:
@@ -299,7 +267,7 @@ class _Reader:
             return
         self.formats["v0"] = None
         if problem:
-            self.contradictory.append(problem)
+            self._contradicts(problem)
             return
         run = server.run(prefix.process, prefix.pid, self.marks)
         now, before = line.tally, run.counters
@@ -313,6 +281,10 @@ class _Reader:
             self._add(run, since, prefix.at, None)
         else:
             self.empty += 1
+
+    def _contradicts(self, problem: str) -> None:
+        self.contradictory += 1
+        self.contradiction = self.contradiction or problem
 
     def _add(self, run: _Run, tally: Tally, at: float | None, seconds: float | None) -> None:
         self.windows += 1
@@ -343,7 +315,14 @@ class _Reader:
             if "metrics.py:" in last and not any(m.value in last.encode() for m in Marker):
                 self.incomplete += 1  # cut before the words by which the line is found
 
-    def reading(self, name: str, software: str | None, damaged: str | None) -> LogReading:
+    def end_of_filtered(self, text: bytes) -> None:
+        """Take a log without any mark: somebody may have kept only what an engine died of."""
+        failure = failure_in(text, 0) if any(word in text for word in _OURS) else None
+        if failure:
+            server = self.servers.setdefault("", _Server())
+            server.failed_starts.append((0, Run(tally=None, failure=failure)))
+
+    def reading(self, name: str, software: str | None) -> LogReading:
         """Return what was read."""
         servers = {
             source: _runs(server)
@@ -357,7 +336,8 @@ class _Reader:
             windows=self.windows,
             empty_windows=self.empty,
             incomplete=self.incomplete,
-            contradictory=tuple(self.contradictory),
+            contradictory=self.contradictory,
+            contradiction=self.contradiction,
             cut_at_end=self.cut,
             throughput_lines=self.throughputs,
             first_window=self.first,
@@ -365,7 +345,6 @@ class _Reader:
             mean_of_window_rates=self.rates / self.rated if self.rated else None,
             speed=_speed(run for s in self.servers.values() for _, _, run in s.runs),
             software=software,
-            damaged=damaged,
         )
 
 

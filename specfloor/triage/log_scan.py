@@ -73,6 +73,8 @@ class LogScan:
         self._words: tuple[Marker, ...] = tuple(Marker)
         self._everywhere = everywhere
         self._earlier = b""
+        self._offset = 0  # of the buffer that is searched, in the log
+        self._since = 0  # of the last start
         self.tail = b""
 
     def __iter__(self) -> Iterator[Mark]:
@@ -87,6 +89,7 @@ class LogScan:
                 begin, buffer = first, block
                 yield from self._marks(carry + block[: first + _AHEAD], 0, len(carry) + first)
                 self._earlier += carry
+                self._offset += len(carry)
             else:
                 buffer, begin = carry + block, 0
             until = max(begin, _line_start_before(buffer, len(buffer) - _AHEAD))
@@ -96,31 +99,41 @@ class LogScan:
             else:
                 self._earlier = buffer[until - KEPT : until]
             carry = buffer[until:]
+            self._offset += until
         yield from self._marks(carry, 0, len(carry))
         self.tail = self._earlier[-KEPT:] + carry
 
     def _marks(self, buffer: bytes, begin: int, until: int) -> Iterator[Mark]:
         """Yield the marks from ``begin`` to before ``until``; what is around is looked at only."""
         places = self._places(buffer, begin, until)
+        starts = [place for place, marker in places if marker in _STARTS]
         for number, (place, marker) in enumerate(places):
             earlier = places[number - 1][0] + 1 if number else 0
             after = places[number + 1][0] if number + 1 < len(places) else len(buffer)
-            starts = marker in _STARTS
-            longest = _LONGEST_START if starts else _LONGEST_LINE
-            line = _line_start(buffer, place)
+            line, longest = _line_start(buffer, place), _LONGEST_LINE
+            following = preceding = b""
+            if marker in _STARTS:  # the line holds the words of others, in its configuration
+                rank = bisect.bisect(starts, place)
+                after = starts[rank] if rank < len(starts) else len(buffer)
+                longest, preceding = _LONGEST_START, self._before_start(buffer, line, place)
             newline = buffer.find(b"\n", place, place + longest)
             end = newline if newline >= 0 else min(len(buffer), place + longest)
-            following = b""
             if end < after and newline >= 0 and marker in _ACCEPTANCE:
                 stop = _line_start(buffer, after) if after < len(buffer) else after
                 following = buffer[newline + 1 : min(stop, end + _AHEAD)]
             yield Mark(
                 marker,
                 buffer[max(line, earlier) : place].decode(errors="replace"),
-                buffer[place : end if starts else min(end, after)].decode(errors="replace"),
+                buffer[place : min(end, after)].decode(errors="replace"),
                 following,
-                (self._earlier + buffer[:line])[-KEPT:] if starts else b"",
+                preceding,
             )
+
+    def _before_start(self, buffer: bytes, line: int, place: int) -> bytes:
+        """Return what precedes the line of a start, up to the start before it."""
+        room = min(KEPT, self._offset + line - self._since)
+        self._since = self._offset + place
+        return (self._earlier + buffer[:line])[-room:] if room > 0 else b""
 
     def _places(self, buffer: bytes, begin: int, until: int) -> list[tuple[int, Marker]]:
         found = [(p, marker) for marker in self._words for p in _find(buffer, marker, begin, until)]

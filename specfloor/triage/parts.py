@@ -29,9 +29,10 @@ from specfloor.triage.judge import judge_acceptance
 from specfloor.triage.judge_bench import Arm, judge_bench
 from specfloor.triage.judge_host import foreign_pids, judge_npu
 from specfloor.triage.kinds import Kind, objects_in
-from specfloor.triage.log import LogReading, chains, read_log
+from specfloor.triage.log import LogReading, read_log
 from specfloor.triage.metrics import MetricsReading, groups_of, read_metrics_text, read_scrapes
 from specfloor.triage.response import ResponseReading, read_objects, read_streams
+from specfloor.triage.rotation import chains
 from specfloor.triage.tally import Tally
 
 
@@ -53,26 +54,35 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def _read_logs(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
-    roles = list(dict.fromkeys(one.role.group for one in inputs))
-    logs: list[tuple[str, LogReading]] = []
-    groups: list[Group] = []
-    for role in roles:
-        own = chains(one.source for one in inputs if one.role.group == role)
-        for chain in own:
-            reading = read_log(chain, given.k)
-            logs.append((role, reading))
-            named = (reading.name, "file") if len(own) > 1 and not role else (role, "role")
-            groups += _groups_of_log(reading, *named)
-    extract = extract_logs(logs, groups, given.k)
-    conclusions = judge_acceptance(groups, given)
+    roles = dict.fromkeys(one.role.group for one in inputs)
+    read = [
+        (role, read_log(chain, given.k))
+        for role in roles
+        for chain in chains(one.source for one in inputs if one.role.group == role)
+    ]
+    # a file that nobody gave a role and that no server wrote is no server's silence
+    logs = [(role, reading) for role, reading in read if role or reading.servers] or read
+    several = [role for role, _ in logs].count("") > 1
+    groups = []
+    for role, reading in logs:
+        named = (reading.name, "file") if several and not role else (role, "role")
+        groups += _groups_of_log(reading, *named)
     software = next((reading.software for _, reading in logs if reading.software), None)
     if software and not any(reading.servers for _, reading in logs):
         conclusions = [_unsupported(f"{NAMES[software]} log", software)]
+    else:
+        conclusions = judge_acceptance(groups, given)
+    warnings = [warned for _, reading in logs for warned in _warn_of_log(reading)]
+    warnings += [
+        Warned("unrecognised_file", f"{reading.name} holds no line of a vLLM server")
+        for role, reading in read
+        if (role, reading) not in logs
+    ]
     yield Part(
         name="logs",
-        extract=msgspec.to_builtins(extract),
+        extract=msgspec.to_builtins(extract_logs(logs, groups, given.k)),
         conclusions=tuple(conclusions),
-        warnings=tuple(w for _, reading in logs for w in _warn_of_log(reading)),
+        warnings=tuple(warnings),
         runs=tuple(run for group in groups for run in group.runs),
     )
 
@@ -81,10 +91,9 @@ def _groups_of_log(reading: LogReading, name: str, what: str) -> list[Group]:
     """Return one group, or one for each server that writes into the log."""
     doubt = None
     if reading.contradictory:
-        doubt = f"an acceptance line contradicts itself: {reading.contradictory[0]}"
+        doubt = f"an acceptance line contradicts itself: {reading.contradiction}"
     elif reading.cut_at_end or reading.incomplete:
         doubt = "an acceptance line, or the end of the log, is cut"
-    doubt = reading.damaged or doubt
     servers = reading.servers or {"": ()}
     groups = []
     for server, runs in servers.items():
@@ -124,10 +133,8 @@ def _warn_of_log(reading: LogReading) -> Iterator[Warned]:
     elif reading.cut_at_end:
         yield Warned("truncated_line", f"{name}: the last line is cut")
     if reading.contradictory:
-        count, first = len(reading.contradictory), reading.contradictory[0]
-        yield Warned("contradictory_line", f"{name}: {count} lines do not fit together ({first})")
-    if reading.damaged:
-        yield Warned("damaged_file", reading.damaged)
+        told = f"{reading.contradictory} lines do not fit together ({reading.contradiction})"
+        yield Warned("contradictory_line", f"{name}: {told}")
     for runs in reading.servers.values():
         if len([run for run in runs if run.served]) > 1:
             yield Warned("restart", f"{name}: the server was started {len(runs)} times")
@@ -198,6 +205,7 @@ def _read_responses(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
             extract=extract_responses(reading),
             conclusions=tuple(_judge_responses(reading, given)),
             warnings=tuple(_warn_of_responses(reading)),
+            runs=(Run(tally=reading.tally, k=reading.k),),
         )
 
 
@@ -251,6 +259,7 @@ def _read_bench(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
         extract=extract_bench(arms),
         conclusions=tuple(conclusions),
         warnings=tuple(w for arm in arms for w in _warn_of_bench(arm)),
+        runs=tuple(Run(tally=arm.run.spec) for arm in arms),
     )
 
 

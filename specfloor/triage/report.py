@@ -15,6 +15,7 @@ SCHEMA = 1
 """The version of the JSON; it changes when a key changes its meaning or goes, not for new ones."""
 PARSE = "PARSE"
 _SHOWN_FIXES = 8
+_KINDS = ("metrics", "response", "bench", "env", "npu")
 _HEALTHY = (Finding.EXPECTED.value, PARSE)
 _UNDECIDED = (
     Finding.NO_DATA.value,
@@ -104,7 +105,7 @@ def _lines(report: Report, *, bold: str, item: str, head: str) -> Iterator[str]:
     yield f"{bold.format(report.verdict.finding)}{f' ({scope})' if scope else ''}: " + (
         report.verdict.reason
     )
-    if facts := list(_facts(report.extract)):
+    if facts := [*_facts(report.extract), *_further(report.extract)]:
         yield from ("", head.format("What the files say"))
         yield from map(item.format, facts)
     if report.warnings:
@@ -153,6 +154,13 @@ def _facts(extract: dict[str, Any]) -> Iterator[str]:
     for name in ("torch_npu", "cann", "driver", "tool_version", "npu_name", "device_count"):
         if extract.get(name) is not None:
             yield f"{name}: {extract[name]}"
+
+
+def _further(extract: dict[str, Any]) -> Iterator[str]:
+    """Yield the facts of further kinds, each under its name."""
+    for name, inside in extract.items():
+        if isinstance(inside, dict) and name.partition("_")[0] in _KINDS:
+            yield from (f"{name}: {fact}" for fact in _facts(inside))
 
 
 def _totals(totals: dict[str, Any]) -> str:

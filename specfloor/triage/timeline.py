@@ -55,6 +55,17 @@ class Timeline:
         return (*self._parts, *last)
 
 
+def reports(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Return parts with those of one time joined: engines report one after another."""
+    joined: list[list[Part]] = []
+    for part in parts:
+        if joined and part.at is not None and part.at == joined[-1][-1].at:
+            joined[-1].append(part)
+        else:
+            joined.append([part])
+    return tuple(map(_join, joined))
+
+
 def share_of(parts: Sequence[Part], share: int, *, last: bool = False) -> Tally | None:
     """Return the first (or last) 1/``share`` of the windows, in whole parts; at least one."""
     windows = max(1, sum(part.windows for part in parts) // share)

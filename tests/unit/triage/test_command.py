@@ -163,6 +163,9 @@ def test_what_a_tool_without_acceptance_lacks_does_not_hide_what_a_log_shows(tmp
     healthy = triaged(tmp_path / "a", files, baseline=BASELINE)
     assert verdict(healthy) == "EXPECTED"
     assert healthy["extract"]["bench"]["runs"][0]["spec"] is None
+    text, _ = run(tmp_path / "a")
+    assert "bench: " in text
+    assert "TPOT 27.90 ms, no acceptance" in text
     ill = triaged(tmp_path / "b", files | {"server.log": log(20, counts=lambda *_: DEAD)})
     assert verdict(ill) == "ACCEPT_ZERO"
     assert verdict(triaged(tmp_path / "c", files)) == "PARSE"

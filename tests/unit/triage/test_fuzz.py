@@ -116,6 +116,36 @@ _WORDS = st.sampled_from(
 )
 
 
+_STARTS = [
+    "",
+    "PyTorch version: 2\n",
+    "npu-smi x Version: 1\n",
+    "==== Serving Benchmark Result ====\n",
+    "Performance Parameters\n",
+    "Time taken for tests\n",
+    "data: {}\n",
+    "# TYPE a b\n",
+    "#!/bin/sh\n",
+    "torch==2\n",
+    '{"log": "',
+    "SpecDecoding metrics: Mean acceptance length: 3",
+]
+_REPEATED = [
+    *' a=-{("1|[\\\n\t',
+    *("a.", "npu-smi ", "dcmi ", "x=", "export A=", "\x1b[", ", 0.111", "LLM engine (v", "data:"),
+    *("--speculative-config ", "(a pid=", "non-default args", "EngineDeadError \n", "torch=="),
+]
+
+
+@pytest.mark.parametrize("start", _STARTS)
+@pytest.mark.parametrize("repeated", _REPEATED)
+def test_what_repeats_without_end_is_read_in_linear_work(start, repeated, tmp_path):
+    """No time is checked: a pattern that goes back over such a line would take minutes."""
+    content = start + repeated * (60_000 // len(repeated)) + "\n"
+    given_file = Given((GivenFile("file"),))
+    assert check(tmp_path, given_file, {"file": content.encode()}) != Finding.EXPECTED
+
+
 @given(
     st.lists(st.one_of(_WORDS, st.binary(max_size=60)), max_size=12).map(b"\n".join),
     st.sampled_from(["", "log", "before", "off", "on", "env", "npu_smi", "bench", "stream"]),

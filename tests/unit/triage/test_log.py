@@ -334,6 +334,14 @@ def test_a_server_that_never_started(tmp_path):
     assert verdict(triaged(tmp_path / "b", {"s.log": later}, baseline=BASELINE)) == "EXPECTED"
 
 
+def test_what_an_engine_died_of_is_found_without_any_other_line(tmp_path):
+    report = triaged(tmp_path / "a", {"errors.log": DIED})
+    assert verdict(report) == "CRASH"
+    assert "aclnnTopk failed" in report["verdict"]["reason"]
+    other = triaged(tmp_path / "b", {"notes.txt": "the process was Killed (SIGKILL)\n"})
+    assert verdict(other) == "NO_DATA"
+
+
 def test_a_server_that_hangs(tmp_path):
     hang = (
         "(EngineCore pid=6) INFO 08-09 00:0{}:00 [shm_broadcast.py:501] No available shared memory "
@@ -386,6 +394,15 @@ def test_logs_that_are_not_parts_of_one_are_judged_apart(tmp_path):
     report = triaged(tmp_path, {"node-a.log": log(6), "node-b.log": dead})
     assert verdict(report) == "ACCEPT_ZERO"
     assert report["verdict"]["scope"] == {"file": "node-b.log"}
+
+
+def test_a_file_that_no_server_wrote_is_no_servers_silence(tmp_path):
+    files = {"server.log": log(20), "nginx.log": "GET / 200\n" * 50}
+    report = triaged(tmp_path / "a", files, baseline=BASELINE)
+    assert verdict(report) == "EXPECTED"
+    assert "unrecognised_file" in codes(report)
+    given = triaged(tmp_path / "b", files, baseline=BASELINE, roles={"nginx.log": "decode"})
+    assert verdict(given) == "NO_DATA"
 
 
 # -- nothing in it ---------------------------------------------------------------------------------

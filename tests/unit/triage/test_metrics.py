@@ -68,6 +68,8 @@ def test_a_series_without_names_is_ordered_by_its_counts(tmp_path):
         (AFTER.replace('position="1"} 8791.0', 'position="1"} 9791.0'), "contradictory_counters"),
         (AFTER.replace('position="0"} 11019.0', 'position="0"} 99999.0'), "contradictory_counters"),
         (AFTER.replace("38151.0", "68151.0"), None),
+        (AFTER.replace("38151.0", "38151000000000.0"), None),
+        (AFTER.replace('position="2"', 'position="2000000000"'), None),
     ],
 )
 def test_a_damaged_scrape_is_never_a_pass(after, code, tmp_path):
