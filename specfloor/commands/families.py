@@ -5,7 +5,7 @@ import msgspec
 
 from specfloor.catalog import load_catalog
 from specfloor.catalog.model import Family, Method
-from specfloor.commands.show import Format, as_json, facts, format_option, table
+from specfloor.commands._show import Format, as_json, facts, format_option, table
 
 _HEADERS = ("family", "methods", "tiers", "devices", "least hardware", "guides from", "aliases")
 

@@ -9,7 +9,7 @@ import msgspec
 
 from specfloor.catalog import load_catalog
 from specfloor.catalog.versions import read_version
-from specfloor.commands.show import Format, as_json, format_option, table
+from specfloor.commands._show import Format, as_json, format_option, table
 from specfloor.errors import UsageError
 from specfloor.ledger import ledger_file, read_ledger
 from specfloor.ledger.edit import add_file

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import click
 
 from specfloor.catalog.references import Reference, conditions, figure, references_for
-from specfloor.commands.show import UNKNOWN, Format, as_json, format_option, table
+from specfloor.commands._show import UNKNOWN, Format, as_json, format_option, table
 
 _HEADERS = ("family", "method", "k", "figure", "published by", "conditions", "source")
 _WIDTHS = (None, None, None, 26, 14, 56, 40)

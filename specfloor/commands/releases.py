@@ -6,7 +6,7 @@ from packaging.version import InvalidVersion, Version
 from specfloor.catalog import Catalog, load_catalog
 from specfloor.catalog.model import Release
 from specfloor.catalog.variables import differences
-from specfloor.commands.show import Format, as_json, facts, format_option, known, table
+from specfloor.commands._show import Format, as_json, facts, format_option, known, table
 
 _HEADERS = (
     "release",

@@ -8,13 +8,13 @@ import click
 from specfloor.catalog import load_catalog
 from specfloor.engines.local import LocalEngines
 from specfloor.errors import UsageError
+from specfloor.exits import Exit
 from specfloor.load.sets import Workloads
 from specfloor.load.workload import shuffled
 from specfloor.measure import Fault
 from specfloor.selfcheck import SPEEDUPS, Check, Scatter, SelfCheck, with_calibrated_drafter
 
 _DEFAULTS = {"release": "cpu-0.32.0", "family": "glm_moe_tiny", "seed": 7, "tokens": 96}
-_EXIT_FAIL = 1
 
 
 @click.command()
@@ -88,7 +88,7 @@ def selfcheck(
         raise UsageError(f"no check: {fault.finding}: {fault.message} ({why})") from None
     for line in describe(result):
         click.echo(line)
-    return 0 if result.holds else _EXIT_FAIL
+    return Exit.HOLDS if result.holds else Exit.FAILS
 
 
 def describe(result: SelfCheck) -> list[str]:

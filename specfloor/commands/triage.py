@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from specfloor.catalog.versions import read_version
-from specfloor.commands.show import as_json
+from specfloor.commands._show import as_json
 from specfloor.errors import UsageError
 from specfloor.triage.files import triage as triage_files
 from specfloor.triage.given import Given, GivenFile, read_given

@@ -8,6 +8,7 @@ import msgspec
 from specfloor.catalog import Catalog
 from specfloor.cells import Cell
 from specfloor.errors import UsageError
+from specfloor.exits import Exit
 from specfloor.judge.baseline import (
     Baseline,
     baseline_of_release,
@@ -93,6 +94,14 @@ class RunResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def broken(self) -> Sequence[Judgement]:
         """The judgements that do not hold."""
         return [j for j in self.judgements if j.verdict not in (None, Verdict.PASS)]
+
+    @property
+    def exit_code(self) -> Exit:
+        """FAILS with a FAIL, UNDECIDED when something else does not hold, HOLDS otherwise."""
+        verdicts = {judgement.verdict for judgement in self.broken}
+        if Verdict.FAIL in verdicts:
+            return Exit.FAILS
+        return Exit.UNDECIDED if verdicts else Exit.HOLDS
 
 
 def judge_run(wanted: Iterable[Wanted], book: JudgementBook) -> RunResult:

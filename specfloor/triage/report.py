@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from specfloor.exits import Exit
 from specfloor.triage.causes import Causes, KnownFix
 from specfloor.triage.conclusions import Conclusion
 from specfloor.triage.evidence import Warned
@@ -24,7 +25,6 @@ _UNDECIDED = (
     Finding.WORKLOAD_INVALID.value,
     Finding.UNSUPPORTED_FORMAT.value,
 )
-EXIT_HEALTHY, EXIT_FAULT, EXIT_UNDECIDED = 0, 1, 10
 
 
 class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"finding": "class"}):
@@ -62,8 +62,8 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def exit_code(self) -> int:
         """0 when nothing is wrong, 10 when nothing can be said, 1 for a fault."""
         if self.verdict.finding in _HEALTHY:
-            return EXIT_HEALTHY
-        return EXIT_UNDECIDED if self.verdict.finding in _UNDECIDED else EXIT_FAULT
+            return Exit.HOLDS
+        return Exit.UNDECIDED if self.verdict.finding in _UNDECIDED else Exit.FAILS
 
 
 def build_report(

@@ -33,7 +33,7 @@ DEAD = both_arms(on={"accepted": (0,) * 10})
 @pytest.fixture
 def specfloor(monkeypatch, capsys):
     """Run the command line on the small catalogue; return exit code, output and errors."""
-    monkeypatch.setattr(cli, "load_catalog", catalog)
+    monkeypatch.setattr("specfloor.commands.report.load_catalog", catalog)
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["specfloor", *map(str, arguments)])
@@ -158,7 +158,7 @@ def test_an_interrupted_command_line(specfloor, stored, monkeypatch):
     def interrupt(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "read_run", interrupt)
+    monkeypatch.setattr("specfloor.commands.report.read_run", interrupt)
     code, _, _ = specfloor("report", stored([]))
     assert code == 130
 
@@ -167,6 +167,17 @@ def test_the_version(specfloor):
     code, out, _ = specfloor("--version")
     assert code == 0
     assert __version__ in out
+
+
+def test_every_command_is_listed_and_none_is_imported_before_it_is_asked_for():
+    script = (
+        "import sys; from specfloor.cli import cli; import click;"
+        "names = cli.list_commands(click.Context(cli));"
+        "assert {'report', 'triage', 'fixes'} <= set(names), names;"
+        "assert 'scipy' not in sys.modules;"
+        "assert all(cli.get_command(click.Context(cli), name) for name in names)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 
 
 def test_it_runs_as_a_module():
