@@ -1,11 +1,12 @@
 """The records of a run, one JSON object a line of ``records.jsonl``."""
 
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import msgspec
 
 from specfloor.cells import Arm, Cell, slug
+from specfloor.host.npu_smi import Device, Process
 from specfloor.signals.counts import DraftCounts
 from specfloor.triage.findings import Finding
 
@@ -20,26 +21,37 @@ class Purpose(StrEnum):
 
 
 class LaunchKey(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True):
-    """One server start; ``repeat`` counts the launches of the same arm from 0."""
+    """One server start; ``repeat`` counts the launches of the same arm and variant from 0.
+
+    ``variant`` sets the launch of an experiment apart from the plain one of its arm, such as
+    ``flip`` or ``schedule``; it is part of file names.
+    """
 
     release: str
     family: str
     arm: Arm
     repeat: int = 0
+    variant: str = ""
 
     @property
     def id(self) -> str:
         """A name for folders and log lines, such as ``cpu-0.32.0-glm_moe_tiny-mtp3-0``."""
-        return f"{self.release}-{slug(self.family)}-{self.arm.label}-{self.repeat}"
+        arm = f"{self.arm.label}-{self.variant}" if self.variant else self.arm.label
+        return f"{self.release}-{slug(self.family)}-{arm}-{self.repeat}"
 
 
 class BlockKey(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True):
-    """One block of requests sent to one launch."""
+    """One block of requests sent to one launch.
+
+    ``label`` sets it apart from others of the same launch that have the rest in common, such as
+    the rate of an open loop.
+    """
 
     workload: str
     tier: str
     concurrency: int
     purpose: Purpose
+    label: str = ""
 
 
 def cell_of(launch: LaunchKey, block: BlockKey) -> Cell:
@@ -211,13 +223,83 @@ class SplitRecord(
     seconds: float
 
 
-Record = RequestRecord | CountersRecord | BlockRecord | LaunchRecord | FindingRecord | SplitRecord
+class ProcessorSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The processor at one moment: shares in percent of all its cores, memory in bytes.
+
+    ``busy_pct`` and ``own_pct`` are means since the sample before; ``own_pct`` is the part of the
+    processes this run started, None where it could not be taken. ``load`` is the run queue of the
+    last minute; ``temp_c`` the hottest sensor, None without sensors.
+    """
+
+    busy_pct: float
+    own_pct: float | None
+    load: float
+    memory_used_bytes: int
+    memory_total_bytes: int
+    temp_c: float | None = None
+
+
+class HostSampleRecord(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="host", tag_field="record"
+):
+    """The machine at one moment of a launch, taken while it was measured.
+
+    ``t_s`` is in seconds on the run's own clock, ``took_s`` what taking the sample lasted.
+    ``devices`` and ``processes`` are those of npu-smi, empty on a host without NPUs; ``own_pids``
+    are the processes that this run started, as this system numbers them, which in a container may
+    differ from npu-smi's numbers. ``problem`` says why the devices could not be read.
+    """
+
+    launch: str
+    t_s: float
+    took_s: float
+    processor: ProcessorSample | None = None
+    devices: tuple[Device, ...] = ()
+    processes: tuple[Process, ...] = ()
+    own_pids: tuple[int, ...] = ()
+    problem: str | None = None
+
+
+Record = (
+    RequestRecord
+    | CountersRecord
+    | BlockRecord
+    | LaunchRecord
+    | FindingRecord
+    | SplitRecord
+    | HostSampleRecord
+)
+
+
+FlagKind = Literal[
+    "variable_unknown",
+    "variable_not_read",
+    "driver_as_cann",
+    "cann_unknown",
+    "cann_mismatch",
+    "version_pair",
+    "npu_smi",
+    "device_unwell",
+    "memory_full",
+]
+"""What can be wrong with an environment, for programs; the words are in the message."""
+
+
+class HostFlag(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something about an environment that its user should know: ``message`` is a sentence."""
+
+    kind: FlagKind
+    message: str
 
 
 class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a run was made; ``packages`` are the harness's own, engines say theirs per launch.
+    """Where a run was made; ``packages`` are the harness's own.
 
-    ``accelerators`` are the NPU devices by name, in their order; empty without any.
+    ``accelerators`` are the NPU devices by name, in their order; empty without any. ``cann`` is the
+    version of the toolkit installed in ``cann_home``, ``driver`` and ``firmware`` those of the NPU
+    driver's packages, ``npu_smi`` the version of that tool. ``engines`` maps an interpreter to the
+    packages an engine stands on (vllm, vllm-ascend, torch, …) as installed for it. ``variables``
+    are those set that engines read, secrets blotted out. None is unknown.
     """
 
     python: str
@@ -227,6 +309,15 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memory_bytes: int
     packages: dict[str, str]
     accelerators: tuple[str, ...] = ()
+    cann: str | None = None
+    cann_home: str | None = None
+    driver: str | None = None
+    firmware: str | None = None
+    npu_smi: str | None = None
+    container: bool | None = None
+    engines: dict[str, dict[str, str]] = {}
+    variables: dict[str, str] = {}
+    flags: tuple[HostFlag, ...] = ()
 
 
 class RunInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from specfloor.errors import UsageError
-from specfloor.runs.records import Phase, SplitRecord
+from specfloor.host.npu_smi import Device, Process
+from specfloor.runs.records import HostSampleRecord, Phase, ProcessorSample, SplitRecord
 from specfloor.runs.store import INFO, RECORDS, SCHEMA, RunWriter, read_run
 from specfloor.triage.findings import Finding
 from tests.unit.builders import CELL, both_arms, fault, info
@@ -127,3 +128,30 @@ def test_a_folder_that_is_no_run(tmp_path, folder):
     (folder / RECORDS).unlink()
     with pytest.raises(UsageError, match=r"records\.jsonl cannot be read \(No such file"):
         read_run(folder)
+
+
+def test_a_host_sample_is_read_back(tmp_path):
+    chip = Device(2, 0, "910B1", "OK", "0000:C1:00.0", 98.0, 39, 71, 0, 0, 57482, 65536)
+    sample = HostSampleRecord(
+        launch="x",
+        t_s=12.5,
+        took_s=0.8,
+        processor=ProcessorSample(71.0, 63.5, 2.1, 5 * 2**30, 8 * 2**30),
+        devices=(chip, msgspec.structs.replace(chip, chip=1, phy_id=5)),
+        processes=(Process(2, 0, 24000, "VLLMWorker_TP", 54362),),
+        own_pids=(24000,),
+    )
+    with RunWriter(tmp_path / "r", info()) as writer:
+        writer.append(sample)
+    assert read_run(tmp_path / "r").records == (sample,)
+
+
+def test_a_run_that_says_less_of_its_host_is_still_read(tmp_path):
+    with RunWriter(tmp_path / "r", info()):
+        pass
+    path = tmp_path / "r" / INFO
+    written = json.loads(path.read_text())
+    old = {"python", "platform", "cpu", "cores", "memory_bytes", "packages"}
+    written["environment"] = {n: v for n, v in written["environment"].items() if n in old}
+    path.write_text(json.dumps(written))
+    assert read_run(tmp_path / "r").info == info()
