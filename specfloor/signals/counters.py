@@ -29,6 +29,9 @@ _SAMPLE_LINE = re.compile(
     re.MULTILINE,
 )
 _TOTALS = ("drafts", "draft_tokens", "accepted_tokens")
+_MOST_POSITIONS = 1000
+"""Draft tokens of a step that a scrape may show; the largest k in use has two digits. One damaged
+digit in a label must not become a list of a thousand million positions."""
 
 
 class Problem(StrEnum):
@@ -43,6 +46,8 @@ class Problem(StrEnum):
     """Metrics without the speculation series: the server has no speculative configuration."""
     INCOMPLETE = "incomplete"
     """An engine lacks one of drafts, draft tokens and accepted tokens."""
+    DAMAGED = "damaged"
+    """A counter or a position that would mean an impossible number of draft tokens a step."""
     RESET = "counter_reset"
     """A counter fell, or the process is another one: the server restarted in between."""
     GONE = "gone"
@@ -157,6 +162,8 @@ def read_counters(text: str) -> Scrape:
         if match[1] != "accepted_tokens_per_pos":
             values[key][match[1]] = round(sample.value)
         elif position is not None and position.isdecimal():
+            if len(position) > len(str(_MOST_POSITIONS)) or int(position) >= _MOST_POSITIONS:
+                return _damaged(key, f"a position {position[:20]}")
             positions[key][int(position)] = round(sample.value)
     if not values:
         return _without_speculation(text)
@@ -168,6 +175,8 @@ def read_counters(text: str) -> Scrape:
                 sentence=f"the metrics of {_spell(key)} have no spec_decode_num_{missing[0]}",
             )
         steps, drafted, accepted = (counters[name] for name in _TOTALS)
+        if drafted > _MOST_POSITIONS * max(steps, 1):
+            return _damaged(key, f"{drafted} draft tokens in {steps} drafts")
         model = dict(key).get("model_name")
         rest = tuple(pair for pair in key if pair[0] != "model_name")
         engines.append(
@@ -299,6 +308,13 @@ def _without_speculation(text: str) -> Scrape:
     return Scrape(
         problem=Problem.NO_SPECULATION,
         sentence="the metrics have no speculation series: speculation is off",
+    )
+
+
+def _damaged(labels: tuple[tuple[str, str], ...], what: str) -> Scrape:
+    return Scrape(
+        problem=Problem.DAMAGED,
+        sentence=f"a counter of {_spell(labels)} is damaged: {what} cannot be",
     )
 
 

@@ -38,8 +38,6 @@ _V0_ONLY = re.compile(
 _V1_ONLY = re.compile(r"^vllm[:_]spec_decode_num_drafts(?:_total)?[ {]", re.MULTILINE)
 _TORN = 0.01
 """Share by which counters of one scrape may disagree: several processes may write them."""
-_MOST_POSITIONS = 1000
-"""Draft tokens of a step; the largest k in use are two digits."""
 _INFLATED = 1.05
 """V0 adds its running totals to its counters at every log interval; more emitted than generated
 tokens give that away."""
@@ -170,17 +168,7 @@ def read_metrics_text(text: str) -> MetricsText:
         names = f"{match[1]}*_total"
     if _V0_ONLY.search(text) and not _V1_ONLY.search(text):
         return MetricsText(Scrape(), names=names, gauges=_gauges(text))
-    return MetricsText(_plausible(read_counters(text)), names=names)
-
-
-def _plausible(scrape: Scrape) -> Scrape:
-    """Return a scrape, or the problem with one whose counters would mean an impossible k."""
-    for engine in scrape.engines:
-        positions = max(engine.positions, default=0)
-        if max(positions, engine.drafted / max(engine.steps, 1)) > _MOST_POSITIONS:
-            sentence = "a counter is damaged: it would mean thousands of draft tokens a step"
-            return Scrape(problem=Problem.INCOMPLETE, sentence=sentence)
-    return scrape
+    return MetricsText(read_counters(text), names=names)
 
 
 def read_scrapes(role: str, texts: Sequence[MetricsText]) -> MetricsReading:

@@ -241,3 +241,23 @@ def test_foreign_software_is_named():
 def test_not_a_number_is_no_value():
     text = text_of((5,), 9).replace("} 9.0", "} NaN")
     assert read_counters(text).problem is Problem.INCOMPLETE
+
+
+@pytest.mark.parametrize("position", ["999", "1000", "2000000000", "9" * 5000])
+def test_a_damaged_position_makes_no_endless_list(position):
+    text = AFTER.replace('position="2"', f'position="{position}"')
+    scrape = read_counters(text)
+    if position == "999":
+        assert len(since_start(scrape).engines[0].per_position) == 1000
+        return
+    assert scrape.problem is Problem.DAMAGED
+    assert "engine=0 is damaged: a position" in scrape.sentence
+    assert len(scrape.sentence) < 200
+    assert (since_start(scrape).problem, gained(BEFORE, text).engines) == (Problem.DAMAGED, ())
+
+
+def test_counters_that_would_mean_thousands_of_draft_tokens_a_step_are_damaged():
+    assert read_counters(text_of((5,), 9, drafted=9000)).problem is None
+    scrape = read_counters(text_of((5,), 9, drafted=9001))
+    assert scrape.problem is Problem.DAMAGED
+    assert "9001 draft tokens in 9 drafts cannot be" in scrape.sentence
