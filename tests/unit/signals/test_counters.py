@@ -251,7 +251,7 @@ def test_a_damaged_position_makes_no_endless_list(position):
         assert len(since_start(scrape).engines[0].per_position) == 1000
         return
     assert scrape.problem is Problem.DAMAGED
-    assert "engine=0 is damaged: a position" in scrape.sentence
+    assert "engine=0, model_name=m is damaged: a position" in scrape.sentence
     assert len(scrape.sentence) < 200
     assert (since_start(scrape).problem, gained(BEFORE, text).engines) == (Problem.DAMAGED, ())
 
