@@ -1,9 +1,9 @@
-"""Runs a plan: starts each launch once, sends its blocks, and appends what happened."""
+"""Runs launches: starts each once, sends its blocks, and appends what happened."""
 
 import asyncio
 import functools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ from specfloor.load.client import Block, Counting, Ending, Endpoint, run_block
 from specfloor.load.sampling import Sampling
 from specfloor.load.settings import WorkloadSettings
 from specfloor.load.workload import Prompt, fingerprint
-from specfloor.plan import Launch, Plan
+from specfloor.plan import Launch, Overrides
 from specfloor.runs.records import (
     BlockKey,
     BlockRecord,
@@ -70,7 +70,9 @@ class Engines(Protocol):
     def prepare(self, key: LaunchKey) -> None:
         """Make ready what a launch needs (environment, checkpoint); raises Fault if it cannot."""
 
-    def start(self, key: LaunchKey, log: Path) -> AbstractContextManager[Running]:
+    def start(
+        self, key: LaunchKey, log: Path, overrides: Overrides
+    ) -> AbstractContextManager[Running]:
         """Start a server and stop it at the end; raises Fault when it does not become healthy."""
 
 
@@ -91,80 +93,108 @@ class Timeouts(msgspec.Struct, frozen=True):
     silence_s: float
 
 
+class Job(msgspec.Struct, frozen=True):
+    """A launch with all that its blocks need: what one host can run without asking back.
+
+    ``plans`` and ``stops`` hold what to send and what stops it, one a block; a stop of None
+    measures the block whole. ``place`` names the job in lines for the user.
+    """
+
+    launch: Launch
+    plans: tuple[BlockPlan, ...]
+    stops: tuple[StopRule | None, ...]
+    place: str
+
+
+class Runner(Protocol):
+    """Runs jobs, here or elsewhere; each writes its records to the sink as they are made."""
+
+    def expect(self, jobs: Sequence[Job]) -> None:
+        """Hear which jobs will be asked for, in their order; a runner may start them early."""
+
+    def finish(self, job: Job) -> None:
+        """Return once a job has run, however it ended; never run one twice."""
+
+
+class Jobs:
+    """Jobs in the order of a plan, each run once, when one that comes no earlier is asked for."""
+
+    def __init__(self, jobs: Sequence[Job], runner: Runner) -> None:
+        """Announce the jobs to what runs them."""
+        self._jobs = jobs
+        self._runner = runner
+        self._next = 0
+        runner.expect(jobs)
+
+    def run_through(self, index: int) -> None:
+        """Run every job up to and with ``index`` that has not run yet."""
+        while self._next <= index:
+            job = self._jobs[self._next]
+            # counted before it runs: a job that was interrupted is not tried again
+            self._next += 1
+            self._runner.finish(job)
+
+
 class Measurement:
-    """Runs launches of a plan on demand, in its order, each once.
+    """Runs launches one at a time, with engines of this host.
 
     Args:
-        plan: what to run.
         engines: where servers come from.
-        block_plan: what to send for a block of a launch.
         sink: takes every record as it is made.
         folder: the run's folder; engine logs go below it.
         timeouts: when to give up on a request or a server.
         seed: recorded with every block.
         say: takes one line a phase for the user.
-        stop_rule: gives, for a block of a launch, what says after each record whether enough has
-            been measured; None measures all.
+        clock_zero: the reading of ``time.perf_counter`` at which the run's clock started.
     """
 
     def __init__(
         self,
-        plan: Plan,
         *,
         engines: Engines,
-        block_plan: Callable[[LaunchKey, BlockKey], BlockPlan],
         sink: Callable[[Record], None],
         folder: Path,
         timeouts: Timeouts,
         seed: int,
         say: Say,
-        stop_rule: Callable[[LaunchKey, BlockKey], StopRule | None] = lambda *_: None,
+        clock_zero: float,
     ) -> None:
-        self._plan = plan
         self._engines = engines
-        self._block_plan = block_plan
         self._sink = sink
         self._folder = folder
         self._timeouts = timeouts
         self._seed = seed
         self._say = say
-        self._stop_rule = stop_rule
-        self._next = 0
         self._dead: set[LaunchKey] = set()
-        self._clock_zero = time.perf_counter()
+        self._clock_zero = clock_zero
 
-    def run_through(self, index: int) -> None:
-        """Run every launch up to and with ``index`` that has not run yet."""
-        while self._next <= index:
-            launch = self._plan.launches[self._next]
-            # counted before it runs: a launch that was interrupted is not tried again
-            self._next += 1
-            self._run(launch)
+    def expect(self, jobs: Sequence[Job]) -> None:
+        """Nothing to do: one host runs one job at a time, when it is asked for."""
 
-    def _run(self, launch: Launch) -> None:
-        key = launch.key
-        place = f"[{self._next}/{len(self._plan.launches)}] {key.id}"
+    def finish(self, job: Job) -> None:
+        """Run a launch; what goes wrong with its engine becomes a record."""
+        key, overrides = job.launch.key, job.launch.overrides
         if msgspec.structs.replace(key, repeat=0) in self._dead:
-            self._say(f"{place}: skipped, this arm did not start before")
+            self._say(f"{job.place}: skipped, this arm did not start before")
             return
         log = self._folder / ENGINE_LOGS / f"{key.id}.log"
-        log.parent.mkdir(exist_ok=True)
+        log.parent.mkdir(parents=True, exist_ok=True)
         relative = str(log.relative_to(self._folder))
         done = 0
         try:
             with self._timed(key, Phase.INSTALL):
                 self._engines.prepare(key)
-            self._say(f"{place}: starting")
-            with self._started(key, log) as (engine, record):
+            self._say(f"{job.place}: starting")
+            with self._started(key, log, overrides) as (engine, record):
                 self._sink(record)
-                self._say(f"{place}: healthy after {record.startup_s:.0f} s")
-                for block in launch.blocks:
-                    self._send(engine, key, block)
+                self._say(f"{job.place}: healthy after {record.startup_s:.0f} s")
+                for block, plan, stop in zip(job.launch.blocks, job.plans, job.stops, strict=True):
+                    self._send(engine, key, block, plan, stop)
                     done += 1
         except Fault as fault:
             if fault.finding is Finding.START_FAIL:
                 self._dead.add(msgspec.structs.replace(key, repeat=0))
-            self._say(f"{place}: {fault.finding}: {fault.message}")
+            self._say(f"{job.place}: {fault.finding}: {fault.message}")
             evidence = relative if log.exists() else None
             self._sink(
                 FindingRecord(
@@ -173,17 +203,19 @@ class Measurement:
                     message=fault.message,
                     cause=fault.cause,
                     evidence=evidence,
-                    lost=launch.blocks[done:],
+                    lost=job.launch.blocks[done:],
                 )
             )
 
     @contextmanager
-    def _started(self, key: LaunchKey, log: Path) -> Iterator[tuple[Running, LaunchRecord]]:
+    def _started(
+        self, key: LaunchKey, log: Path, overrides: Overrides
+    ) -> Iterator[tuple[Running, LaunchRecord]]:
         """Start a server and stop it at the end; both are timed, however they end."""
         with ExitStack() as running:
             with self._timed(key, Phase.START):
                 began = time.perf_counter() - self._clock_zero
-                engine = running.enter_context(self._engines.start(key, log))
+                engine = running.enter_context(self._engines.start(key, log, overrides))
                 record = engine.describe(key, str(log.relative_to(self._folder)), began)
             try:
                 yield engine, record
@@ -191,8 +223,14 @@ class Measurement:
                 with self._timed(key, Phase.START):
                     running.close()
 
-    def _send(self, engine: Running, key: LaunchKey, block: BlockKey) -> None:
-        planned = self._block_plan(key, block)
+    def _send(
+        self,
+        engine: Running,
+        key: LaunchKey,
+        block: BlockKey,
+        planned: BlockPlan,
+        stop: StopRule | None,
+    ) -> None:
         sampling = _sampling(planned.settings, block.purpose, self._seed)
         self._sink(
             BlockRecord(
@@ -219,7 +257,7 @@ class Measurement:
                     counting=planned.counting,
                     continuous_usage=planned.continuous_usage,
                 ),
-                functools.partial(self._take_request, self._stop_rule(key, block)),
+                functools.partial(self._take_request, stop),
                 self._sink,
                 clock_zero=self._clock_zero,
             )

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -25,11 +26,24 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     concurrencies: tuple[int, ...] = ()
 
 
+class Overrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one launch is started with besides what its family says, or instead of it.
+
+    ``speculative`` are fields of the speculative configuration, ``serve`` flags of the server as in
+    a family, ``env`` variables.
+    """
+
+    speculative: dict[str, Any] = {}
+    serve: dict[str, str] = {}
+    env: dict[str, str] = {}
+
+
 class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One server start and the blocks sent to it, in order."""
 
     key: LaunchKey
     blocks: tuple[BlockKey, ...]
+    overrides: Overrides = Overrides()
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -176,7 +190,9 @@ def plan_launches(demands: Iterable[Demand]) -> Plan:
     planned = [
         Launch(LaunchKey(release, family, arm, repeat), blocks)
         for (release, family), arms in groups.items()
-        for repeat in range(max(rounds for wanted in arms.values() for rounds in wanted.values()))
+        for repeat in range(
+            max((rounds for wanted in arms.values() for rounds in wanted.values()), default=0)
+        )
         for arm, wanted in _palindrome(list(arms.items()), repeat)
         if (blocks := _blocks_of_round(wanted, repeat))
     ]

@@ -29,6 +29,7 @@ from specfloor.load.client import Block, Counting, Ending, run_block
 from specfloor.load.sampling import Sampling
 from specfloor.load.workload import Prompt
 from specfloor.measure import Engines, Fault, Running, Say
+from specfloor.plan import Overrides
 from specfloor.runs.records import BlockKey, CountersRecord, LaunchKey, Purpose, RequestRecord
 from specfloor.signals.choose import BlockSignals, choose
 from specfloor.triage.findings import Finding
@@ -196,7 +197,7 @@ class Check:
         key = LaunchKey(self._release, self._family.name, arm, repeat)
         self._engines.prepare(key)
         self._say(f"{key.id}: starting")
-        with self._engines.start(key, self._folder / f"{key.id}.log") as engine:
+        with self._engines.start(key, self._folder / f"{key.id}.log", Overrides()) as engine:
             return use(engine)
 
     def _known_and_halves(self, engine: Running) -> tuple[tuple[KnownRate, ...], Halves]:

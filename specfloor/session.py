@@ -1,7 +1,7 @@
 """One run of the suite: its cells, its launches, its records, its verdicts."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from specfloor.catalog import Catalog
 from specfloor.cells import Cell
 from specfloor.engines.command import method_of
 from specfloor.errors import UsageError
+from specfloor.experiments.base import ExperimentJudgement, Size
+from specfloor.experiments.registry import EXPERIMENTS
 from specfloor.host.environment import describe_environment
 from specfloor.judge.baseline import (
     Baseline,
@@ -27,8 +29,8 @@ from specfloor.judge.run import Basis, RunResult, Wanted, judge_run, write_basis
 from specfloor.judge.times import clock_of_cell, times_of_arms
 from specfloor.load.client import Counting
 from specfloor.load.sets import Workloads
-from specfloor.measure import BlockPlan, Engines, Measurement, Say, Timeouts
-from specfloor.plan import Demand, Plan, plan_launches
+from specfloor.measure import BlockPlan, Engines, Job, Jobs, Measurement, Runner, Say, Timeouts
+from specfloor.plan import Demand, Launch, Overrides, Plan, plan_launches
 from specfloor.runs.records import (
     BlockKey,
     LaunchKey,
@@ -84,6 +86,29 @@ def plan_run(wanted: Sequence[Wanted], catalog: Catalog, floors: Floors, asked: 
     return plan_launches(Demand(one.cell, one.purposes, rounds[one.cell]) for one in wanted)
 
 
+class RunnerNeeds(msgspec.Struct, frozen=True):
+    """What a runner has to know of a run; fields as in :class:`~specfloor.measure.Measurement`."""
+
+    sink: Callable[[Record], None]
+    folder: Path
+    timeouts: Timeouts
+    seed: int
+    clock_zero: float
+
+
+def on_this_host(engines: Engines, say: Say) -> Callable[[RunnerNeeds], Runner]:
+    """Return what runs launches one at a time with engines of this host."""
+
+    def runner(needs: RunnerNeeds) -> Runner:
+        return Measurement(engines=engines, say=say, **msgspec.structs.asdict(needs))
+
+    return runner
+
+
+def _silent(_: str) -> None:
+    """Say nothing: the run has not begun."""
+
+
 class Session:
     """A run from its plan to its verdicts; the suite's fixtures hold one.
 
@@ -106,16 +131,19 @@ class Session:
         self.floors = floors
         self.wanted = wanted
         self.plan: Plan = plan_run(wanted, catalog, floors, settings.launches)
-        self._workloads = Workloads(settings.workloads_dir, settings.seed)
-        self._index = RecordIndex()
+        self.workloads = Workloads(settings.workloads_dir, settings.seed)
+        self.index = RecordIndex()
         self._spent: dict[Phase, float] = dict.fromkeys(Phase, 0.0)
         self._began = time.perf_counter()
         self._writer: RunWriter | None = None
-        self._measurement: Measurement | None = None
+        self._runner: Runner | None = None
+        self._jobs: Jobs | None = None
+        self._asked: set[tuple[str, Cell]] = set()
+        self.say: Say = _silent
         self._environment = describe_environment()
         hardware = hardware_class(self._environment)
         self.book = JudgementBook(
-            self._index,
+            self.index,
             catalog,
             floors,
             settings.rule,
@@ -156,7 +184,7 @@ class Session:
                 acceptance_floor(entry, one.cell, self.settings.rule, None)
         for launch in self.plan.launches:
             for block in launch.blocks:
-                self._block_plan(launch.key, block)
+                self.block_plan(launch.key, block)
 
     def _check_interpreters(self) -> None:
         """Refuse to give one interpreter to several releases: it holds one of them at most."""
@@ -175,8 +203,17 @@ class Session:
                     "each with --engine-python RELEASE=PATH"
                 )
 
-    def open(self, folder: Path, started: str, engines: Engines, say: Say) -> None:
-        """Begin the run in ``folder``; ``started`` is the time in ISO 8601."""
+    def open(
+        self,
+        folder: Path,
+        started: str,
+        runner: Callable[[RunnerNeeds], Runner],
+        say: Say,
+    ) -> None:
+        """Begin the run in ``folder``; ``started`` is the time in ISO 8601.
+
+        ``runner`` makes what runs the launches from what it needs to know of the run.
+        """
         info = RunInfo(
             schema=SCHEMA,
             run=folder.name,
@@ -185,18 +222,30 @@ class Session:
             environment=self._environment,
         )
         self._writer = RunWriter(folder, info)
+        self.say = say
         write_basis(self._basis(), folder)
-        self._measurement = Measurement(
-            self.plan,
-            engines=engines,
-            block_plan=self._block_plan,
-            sink=self._take,
-            folder=folder,
-            timeouts=Timeouts(self.settings.request_timeout_s, self.settings.silence_timeout_s),
-            seed=self.settings.seed,
-            say=say,
-            stop_rule=self._stop_rule,
+        jobs = [
+            self._job(
+                launch,
+                {block: self.block_plan(launch.key, block) for block in launch.blocks},
+                f"[{number}/{len(self.plan.launches)}] {launch.key.id}",
+            )
+            for number, launch in enumerate(self.plan.launches, 1)
+        ]
+        self._runner = runner(
+            RunnerNeeds(
+                sink=self._take,
+                folder=folder,
+                timeouts=Timeouts(self.settings.request_timeout_s, self.settings.silence_timeout_s),
+                seed=self.settings.seed,
+                clock_zero=time.perf_counter(),
+            )
         )
+        self._jobs = Jobs(jobs, self._runner)
+
+    def _job(self, launch: Launch, plans: Mapping[BlockKey, BlockPlan], place: str) -> Job:
+        stops = tuple(self._stop_rule(launch.key, block) for block in launch.blocks)
+        return Job(launch, tuple(plans[block] for block in launch.blocks), stops, place)
 
     def _basis(self) -> Basis:
         run = self.settings.baseline
@@ -216,16 +265,45 @@ class Session:
         releases = list(dict.fromkeys(cell.release for cell in cells))
         if len(releases) < 2:
             return None
-        return baseline_of_release(releases[0], self._index, cells, hardware)
+        return baseline_of_release(releases[0], self.index, cells, hardware)
 
     def measure(self, cell: Cell, purpose: Purpose) -> None:
         """Run every launch that ``cell`` needs for ``purpose`` and that has not run yet."""
-        assert self._measurement is not None, "the run has not begun"
-        self._measurement.run_through(self.plan.last_launch(cell, purpose))
+        assert self._jobs is not None, "the run has not begun"
+        self._jobs.run_through(self.plan.last_launch(cell, purpose))
+
+    @property
+    def size(self) -> Size:
+        """How much experiments measure."""
+        return self.settings.experiments or "small"
+
+    @property
+    def seed(self) -> int:
+        """The seed of everything random."""
+        return self.settings.seed
+
+    def launch(
+        self,
+        key: LaunchKey,
+        plans: Mapping[BlockKey, BlockPlan],
+        overrides: Overrides = Overrides(),  # noqa: B008 - frozen
+    ) -> None:
+        """Run one launch of an experiment; see :class:`~specfloor.experiments.base.Bench`."""
+        assert self._runner is not None, "the run has not begun"
+        job = self._job(Launch(key, tuple(plans), overrides), plans, key.id)
+        self._runner.expect([job])
+        self._runner.finish(job)
+
+    def experiment(self, name: str, cell: Cell) -> ExperimentJudgement:
+        """Measure what an experiment asks of a cell, once, and judge it."""
+        if (name, cell) not in self._asked:
+            self._asked.add((name, cell))
+            EXPERIMENTS[name].measure(self, cell)
+        return self.book.experiment(name, cell)
 
     def times_per_token(self, cell: Cell, *, on: bool) -> list[float]:
         """Return the seconds per output token of one arm: every prompt of every launch."""
-        evidence = self._index.evidence(cell)
+        evidence = self.index.evidence(cell)
         arms = evidence.on if on else evidence.off
         return times_of_arms(arms, clock_of_cell(evidence))
 
@@ -250,14 +328,15 @@ class Session:
 
     def _take(self, record: Record) -> None:
         self._run.append(record)
-        self._index.add(record)
+        self.index.add(record)
         if isinstance(record, SplitRecord):
             self._spent[record.phase] += record.seconds
 
-    def _block_plan(self, key: LaunchKey, block: BlockKey) -> BlockPlan:
+    def block_plan(self, key: LaunchKey, block: BlockKey) -> BlockPlan:
+        """Return what is sent for a block of a launch."""
         family = self.catalog.family(key.family)
-        settings = self._workloads.settings(family.workload_set, block.workload)
-        prompts = self._workloads.prompts(family.workload_set, block.workload)
+        settings = self.workloads.settings(family.workload_set, block.workload)
+        prompts = self.workloads.prompts(family.workload_set, block.workload)
         if block.purpose is Purpose.FORCED:
             prompts = prompts[: settings.forced_prompts]
         return BlockPlan(
@@ -274,7 +353,8 @@ class Session:
         A comparison of releases needs the same prompts on each, so it measures all of them.
         """
         if (
-            not self.settings.early_stop
+            key.variant  # an experiment compares whole blocks
+            or not self.settings.early_stop
             or self.book.baseline is not None
             or not key.arm.speculates
             or block.purpose is not Purpose.NATURAL
@@ -287,7 +367,7 @@ class Session:
             return None
         method = method_of(family, key.arm)
         rule = self.settings.rule
-        prompts = self._workloads.prompts(family.workload_set, block.workload)
+        prompts = self.workloads.prompts(family.workload_set, block.workload)
         population = None if rule.sampled else len(prompts)
         return EarlyStop(
             acceptance_floor(floor, cell, rule, population),

@@ -23,8 +23,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     Times are in seconds. ``launches`` is the number of launches an arm of a cell with a speed
     floor; None takes what the floor's own record says. ``floors_dir`` holds ``*.toml``,
-    ``workloads_dir`` one folder a workload set. ``engine_pythons`` maps releases to the interpreter
-    that has their vLLM, :data:`EVERY_RELEASE` to that of those without one of their own.
+    ``workloads_dir`` one folder a workload set. ``experiments`` is how much experiments measure,
+    None for none. ``engine_pythons`` maps releases to the interpreter that has their vLLM,
+    :data:`EVERY_RELEASE` to that of those without one of their own.
 
     Raises:
         UsageError: a value is out of its range.
@@ -41,6 +42,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     population: Literal["fixed", "sampled"] = "fixed"
     early_stop: bool = True
     floors: Literal["strict", "new-ok"] = "strict"
+    experiments: Literal["small", "full"] | None = None
     start_timeout_s: float = START_TIMEOUT_S["cpu"]
     request_timeout_s: float = 300.0
     silence_timeout_s: float = 60.0

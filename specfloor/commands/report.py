@@ -7,6 +7,7 @@ import click
 from specfloor.catalog import load_catalog
 from specfloor.judge.run import judge_stored
 from specfloor.report.details import details_table
+from specfloor.report.experiments import experiment_sections
 from specfloor.report.files import headline
 from specfloor.report.paragraphs import paragraph
 from specfloor.report.table import tables
@@ -26,6 +27,9 @@ def report(folder: Path) -> int:
         click.echo(f"{details}\n")
     if compared := upgrade_table(result.cells):
         click.echo(f"upgrade: {upgrade_headline(result.cells)}\n{compared}\n")
+    said = [judgement for cell in result.cells for judgement in cell.experiments]
+    for heading, text in experiment_sections(said):
+        click.echo(f"{heading}\n{text}\n")
     for judgement in result.broken:
         click.echo(f"{paragraph(judgement, folder)}\n")
     if run.truncated:

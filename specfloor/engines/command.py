@@ -9,6 +9,7 @@ from packaging.version import Version
 
 from specfloor.catalog.model import Family, Method, Release
 from specfloor.cells import Arm, slug
+from specfloor.plan import Overrides
 
 SERVER_MODULE = "vllm.entrypoints.openai.api_server"
 """The server's module in every vLLM so far; 0.32 deprecates it and still has it."""
@@ -58,6 +59,7 @@ def server_command(
     host: str = "127.0.0.1",
     port: int,
     per_request_metrics: bool = True,
+    overrides: Overrides = Overrides(),  # noqa: B008 - frozen
     extra_args: Sequence[str] = (),
 ) -> Command:
     """Return the command that serves ``model`` as one arm of a family on a release.
@@ -73,6 +75,7 @@ def server_command(
         port: the port to bind.
         per_request_metrics: ask for rung A where the release has it and the arm speculates (the
             engine refuses the flag without speculation).
+        overrides: what this launch has besides what its family says, or instead of it.
         extra_args: further flags, last, so that they win over the same flags before.
 
     Raises:
@@ -81,10 +84,11 @@ def server_command(
     argv = [str(python), "-m", SERVER_MODULE]
     argv += ["--model", model, "--served-model-name", family.name]
     argv += ["--host", host, "--port", str(port), "--no-enable-prefix-caching"]
-    for flag, value in family.serve.items():
+    for flag, value in (family.serve | overrides.serve).items():
         argv += [flag, value] if value else [flag]
     if arm.speculates:
         config = speculative_config(method_of(family, arm), arm.k, draft, vllm=release.vllm)
+        config |= overrides.speculative
         argv += ["--speculative-config", msgspec.json.encode(config).decode()]
         if per_request_metrics and release.signals.per_request:
             argv += ["--enable-per-request-metrics"]
@@ -92,4 +96,4 @@ def server_command(
     env = {"VLLM_NO_USAGE_STATS": "1"}
     if family.checkpoint.kind != "hub":
         env["HF_HUB_OFFLINE"] = "1"
-    return Command((*argv, *extra_args), env | release.env | family.env)
+    return Command((*argv, *extra_args), env | release.env | family.env | overrides.env)

@@ -20,6 +20,7 @@ from specfloor.errors import UsageError
 from specfloor.host.npu import find_ascend_python
 from specfloor.load.client import Endpoint
 from specfloor.measure import Fault, Running, Say
+from specfloor.plan import Overrides
 from specfloor.runs.records import LaunchKey, LaunchRecord
 from specfloor.triage.findings import Finding
 
@@ -127,7 +128,12 @@ class LocalEngines:
         )
 
     @contextmanager
-    def start(self, key: LaunchKey, log: Path) -> Iterator[Running]:
+    def start(
+        self,
+        key: LaunchKey,
+        log: Path,
+        overrides: Overrides = Overrides(),  # noqa: B008 - frozen
+    ) -> Iterator[Running]:
         """Start the server of a launch; raises Fault when it does not become healthy."""
         ready = self._prepared(key)
         release, family = self._catalog.release(key.release), self._catalog.family(key.family)
@@ -141,6 +147,7 @@ class LocalEngines:
                 model=ready.model,
                 draft=ready.draft,
                 port=port,
+                overrides=overrides,
             )
 
         try:

@@ -4,6 +4,8 @@ import functools
 
 from specfloor.catalog import Catalog
 from specfloor.cells import Cell
+from specfloor.experiments.base import ExperimentJudgement
+from specfloor.experiments.registry import EXPERIMENTS
 from specfloor.judge.baseline import Baseline
 from specfloor.judge.cell import (
     AcceptanceJudgement,
@@ -52,6 +54,7 @@ class JudgementBook:
         self.speed = functools.cache(self._speed)
         self.configuration = functools.cache(self._configuration)
         self.upgrade = functools.cache(self._upgrade)
+        self.experiment = functools.cache(self._experiment)
 
     def _acceptance(self, cell: Cell) -> AcceptanceJudgement:
         family = self._catalog.family(cell.family)
@@ -77,3 +80,6 @@ class JudgementBook:
             self._rule,
             self.baseline.name,
         )
+
+    def _experiment(self, name: str, cell: Cell) -> ExperimentJudgement:
+        return EXPERIMENTS[name].judge(self._index, cell, self._catalog, self._floors, self._rule)

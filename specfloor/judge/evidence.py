@@ -108,6 +108,14 @@ class RecordIndex:
             lost = [p for p in Purpose if fault and _block_of(cell, p) in fault.lost]
             found.append(ArmEvidence(key, launch, natural, forced, fault, frozenset(lost)))
 
+    def launch(self, key: LaunchKey) -> LaunchRecord | None:
+        """Return what a launch said of itself; None when it did not become healthy."""
+        return self._launches.get(key.id)
+
+    def block(self, launch: LaunchKey, block: BlockKey) -> Block | None:
+        """Return a block of a launch; None when it was not sent."""
+        return self._block(launch.id, block)
+
     def _block(self, launch: str, block: BlockKey) -> Block | None:
         key = launch, block
         if (sent := self._sent.get(key)) is None:

@@ -9,6 +9,7 @@ from specfloor.catalog import Catalog
 from specfloor.cells import Cell
 from specfloor.errors import UsageError
 from specfloor.exits import Exit
+from specfloor.experiments.base import ExperimentJudgement
 from specfloor.judge.baseline import (
     Baseline,
     baseline_of_release,
@@ -25,14 +26,21 @@ from specfloor.judge.verdict import Verdict
 from specfloor.runs.records import Purpose
 from specfloor.runs.store import Run
 
-Judgement = AcceptanceJudgement | SpeedJudgement | ConfigurationJudgement | UpgradeJudgement
+Judgement = (
+    AcceptanceJudgement
+    | SpeedJudgement
+    | ConfigurationJudgement
+    | UpgradeJudgement
+    | ExperimentJudgement
+)
 
 
 class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A cell and what it is measured for."""
+    """A cell, what it is measured for, and the experiments that it is asked."""
 
     cell: Cell
     purposes: frozenset[Purpose]
+    experiments: tuple[str, ...] = ()
 
 
 class Basis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,11 +65,18 @@ class CellResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     acceptance: AcceptanceJudgement | None
     speed: SpeedJudgement | None
     upgrade: UpgradeJudgement | None = None
+    experiments: tuple[ExperimentJudgement, ...] = ()
 
     @property
     def judgements(self) -> Sequence[Judgement]:
-        """What was said, in the order that saves days: configuration, acceptance, speed."""
-        said = (self.configuration, self.acceptance, self.speed, self.upgrade)
+        """What was said, in the order that saves days: configuration, acceptance, speed, more."""
+        said = (
+            self.configuration,
+            self.acceptance,
+            self.speed,
+            self.upgrade,
+            *self.experiments,
+        )
         return [judgement for judgement in said if judgement]
 
     @property
@@ -122,6 +137,7 @@ def _judge(one: Wanted, book: JudgementBook) -> CellResult:
         acceptance=book.acceptance(one.cell) if natural else None,
         speed=book.speed(one.cell) if forced else None,
         upgrade=book.upgrade(one.cell) if natural and is_upgrade(one.cell, book.baseline) else None,
+        experiments=tuple(book.experiment(name, one.cell) for name in one.experiments),
     )
 
 

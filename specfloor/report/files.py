@@ -9,6 +9,7 @@ from specfloor.catalog.references import beside
 from specfloor.judge.run import RunResult
 from specfloor.judge.verdict import Verdict
 from specfloor.report.details import details_table
+from specfloor.report.experiments import experiment_sections
 from specfloor.report.paragraphs import paragraph
 from specfloor.report.table import tables
 from specfloor.report.upgrade import upgrade_headline, upgrade_table
@@ -38,6 +39,8 @@ def markdown(result: RunResult, info: RunInfo, folder: Path) -> str:
         parts.append("## Published figures\n\n" + "\n".join(published))
     if compared := upgrade_table(result.cells, "github"):
         parts.append(f"## Upgrade: {upgrade_headline(result.cells)}\n\n{compared}")
+    said = [judgement for cell in result.cells for judgement in cell.experiments]
+    parts += [f"## {heading}\n\n{text}" for heading, text in experiment_sections(said, "github")]
     if result.broken:
         parts.append("## What does not hold")
         parts += [f"```\n{paragraph(j, folder)}\n```" for j in result.broken]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from specfloor.catalog.references import beside
+from specfloor.experiments.base import ExperimentJudgement
 from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
 from specfloor.judge.configuration import ConfigurationJudgement
 from specfloor.judge.run import Judgement
@@ -28,6 +29,8 @@ def paragraph(judgement: Judgement, folder: Path) -> str:
         case UpgradeJudgement():
             what = f"{judgement.outcome}, upgrade from {judgement.baseline}"
             details = [f"{verdict.reason}." for verdict in judgement.quantities[1:]]
+        case ExperimentJudgement():
+            what, details = judgement.experiment, []
     findings = ", ".join(judgement.findings)
     evidence = " ".join(str(folder / name) for name in ("records.jsonl", *judgement.logs))
     return "\n".join(

@@ -1,5 +1,6 @@
 """Judgements as flat properties, for JUnit and pytest-benchmark."""
 
+from specfloor.experiments.base import ExperimentJudgement
 from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
 from specfloor.judge.run import Judgement
 from specfloor.judge.verdict import Estimate, Interval
@@ -20,6 +21,8 @@ def properties_of(judgement: Judgement) -> list[tuple[str, str]]:
         found += _estimate("acceptance_rate_pooled", judgement.summary.rate_pooled)
         found += _estimate("acceptance_length_pooled", judgement.summary.length_pooled)
         found.append(("rung", judgement.rung or ""))
+    if isinstance(judgement, ExperimentJudgement):
+        found.append(("experiment", judgement.experiment))
     if isinstance(judgement, SpeedJudgement) and judgement.summary:
         found.append(("speedup", f"{judgement.summary.speedup:.4f}"))
         found += _interval("speedup", judgement.summary.interval)

@@ -126,7 +126,7 @@ class FakeHost:
         """Start the suite as tox does, in a process of its own."""
         return subprocess.Popen(
             [
-                *(sys.executable, "-m", "pytest", "-m", "core", "-p", "no:cacheprovider"),
+                *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider"),
                 *("--reports", str(self.reports), "--run-name", name),
                 *("--cache-dir", str(self._cache), "--engine-python", sys.executable),
                 *("--floors-dir", str(self.floors)),

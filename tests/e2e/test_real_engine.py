@@ -18,7 +18,7 @@ pytestmark = pytest.mark.engine
 
 def suite(tmp_path: Path, *options: str) -> list[str]:
     return [
-        *(sys.executable, "-m", "pytest", "tests/suite", "-m", "core", "-p", "no:cacheprovider"),
+        *(sys.executable, "-m", "pytest", "tests/suite", "-p", "no:cacheprovider"),
         *("--reports", str(tmp_path), "--run-name", "run", *options),
     ]
 

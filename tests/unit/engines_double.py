@@ -8,6 +8,7 @@ import msgspec
 
 from specfloor.load.client import Block, BlockOutcome, Ending, Endpoint
 from specfloor.measure import Fault, Running
+from specfloor.plan import Overrides
 from specfloor.runs.records import LaunchKey, LaunchRecord, Record, RequestRecord
 from tests.unit.builders import launch
 
@@ -23,6 +24,7 @@ class Doubles:
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.blocks: list[Block] = []
+        self.overrides: dict[str, Overrides] = {}
         self.on_prepare: dict[str, BaseException] = {}
         self.on_start: dict[str, BaseException] = {}
         self.on_send: dict[str, BaseException | Ending] = {}
@@ -36,8 +38,9 @@ class Doubles:
         _raise(self.on_prepare.get(key.id))
 
     @contextlib.contextmanager
-    def start(self, key: LaunchKey, log: Path) -> Iterator[Running]:
+    def start(self, key: LaunchKey, log: Path, overrides: Overrides) -> Iterator[Running]:
         self.calls.append(f"start {key.id}")
+        self.overrides[key.id] = overrides
         assert self.running is None, "one server at a time"
         log.write_text("a log\n")
         _raise(self.on_start.get(key.id))

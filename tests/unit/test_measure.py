@@ -1,6 +1,7 @@
 """Launches run once, in order, and what happens to them is on record."""
 
 import contextlib
+import time
 
 import pytest
 
@@ -9,7 +10,7 @@ from specfloor.cells import OFF
 from specfloor.load.client import Counting, Ending
 from specfloor.load.settings import WorkloadSettings
 from specfloor.load.workload import Message, Prompt, fingerprint
-from specfloor.measure import BlockPlan, Fault, Measurement, Timeouts
+from specfloor.measure import BlockPlan, Fault, Job, Jobs, Measurement, Timeouts
 from specfloor.plan import Demand, plan_launches
 from specfloor.runs.records import (
     BlockRecord,
@@ -41,27 +42,38 @@ def doubles(monkeypatch):
 def measured(tmp_path, doubles):
     """Return a maker of measurements, whose records and lines it keeps."""
 
-    def make(plan=PLAN, **options):
+    def make(plan=PLAN, stop_rule=lambda *_: None):
         records, lines = [], []
         measurement = Measurement(
-            plan,
             engines=doubles,
-            block_plan=lambda *_: BlockPlan(
-                PROMPTS,
-                WorkloadSettings("x", max_tokens=90, forced_tokens=60, forced_prompts=2, top_p=0.9),
-                {"enable_thinking": True},
-                Counting.PER_BLOCK,
-                continuous_usage=True,
-            ),
             sink=records.append,
             folder=tmp_path,
             timeouts=Timeouts(11.0, 7.0),
             seed=42,
             say=lines.append,
-            **options,
+            clock_zero=time.perf_counter(),
         )
-        measurement.records, measurement.lines = records, lines
-        return measurement
+        sent = BlockPlan(
+            PROMPTS,
+            WorkloadSettings("x", max_tokens=90, forced_tokens=60, forced_prompts=2, top_p=0.9),
+            {"enable_thinking": True},
+            Counting.PER_BLOCK,
+            continuous_usage=True,
+        )
+        jobs = Jobs(
+            [
+                Job(
+                    launch,
+                    (sent,) * len(launch.blocks),
+                    tuple(stop_rule(launch.key, block) for block in launch.blocks),
+                    f"[{number}/{len(plan.launches)}] {launch.key.id}",
+                )
+                for number, launch in enumerate(plan.launches, 1)
+            ],
+            measurement,
+        )
+        jobs.records, jobs.lines = records, lines
+        return jobs
 
     return make
 

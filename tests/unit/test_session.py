@@ -8,13 +8,16 @@ import pytest
 from specfloor import measure
 from specfloor.cells import OFF, Cell
 from specfloor.errors import UsageError
+from specfloor.experiments.base import ExperimentJudgement, arm_launch, cell_block
+from specfloor.experiments.registry import EXPERIMENTS
 from specfloor.judge.run import Wanted, judge_stored
 from specfloor.judge.verdict import Verdict
 from specfloor.load.client import Counting
 from specfloor.measure import Fault
+from specfloor.plan import Overrides
 from specfloor.runs.records import Purpose, RequestRecord
 from specfloor.runs.store import read_run
-from specfloor.session import Session, Split, rounds_of
+from specfloor.session import Session, Split, on_this_host, rounds_of
 from specfloor.triage.findings import Finding
 from tests.unit.builders import (
     CELL,
@@ -143,7 +146,7 @@ class TestCheck:
 class TestBlocks:
     def plan_of(self, session, cell, arm, purpose, workload=None):
         block = measure.BlockKey(cell.workload, cell.tier, cell.concurrency, purpose)
-        return session._block_plan(key(arm, cell=cell), block)
+        return session.block_plan(key(arm, cell=cell), block)
 
     def test_the_same_prompts_in_the_same_order_for_both_arms(self, make):
         session = make()
@@ -200,7 +203,12 @@ class TestRun:
 
         def opened(*entries, **options):
             session = make(*entries, **options)
-            session.open(tmp_path / "r1", "2026-05-01T10:00:00+00:00", doubles, lambda _: None)
+            session.open(
+                tmp_path / "r1",
+                "2026-05-01T10:00:00+00:00",
+                on_this_host(doubles, lambda _: None),
+                lambda _: None,
+            )
             begun.append(session)
             return session
 
@@ -304,6 +312,71 @@ class TestRun:
         session = opened(*entries, **options)
         session.measure(CELL, NATURAL)
         assert opened_requests(session) == {True: PROMPTS, False: PROMPTS}
+
+
+class Steady:
+    """An experiment of two launches of the on arm, one with a schedule."""
+
+    name = "steady"
+    varies = ("workload", "concurrency")
+
+    def why_not(self, cell, catalog):
+        return None
+
+    def measure(self, bench, cell):
+        block = cell_block(cell, NATURAL, 2, "first")
+        for repeat, overrides in enumerate((Overrides(), Overrides({"schedule": [[1, 2, 2]]}))):
+            launch = arm_launch(cell, ON, self.name, repeat)
+            bench.launch(launch, {block: bench.block_plan(launch, block)}, overrides)
+
+    def judge(self, index, cell, catalog, floors, rule):
+        sent = index.block(
+            arm_launch(cell, ON, self.name, 1), cell_block(cell, NATURAL, 2, "first")
+        )
+        said = Verdict.PASS if sent and len(sent.requests) == PROMPTS else Verdict.NO_DATA
+        return ExperimentJudgement(cell, self.name, said, (), "counted")
+
+
+class TestExperiments:
+    @pytest.fixture
+    def session(self, make, doubles, tmp_path, monkeypatch):
+        monkeypatch.setitem(EXPERIMENTS, Steady.name, Steady())
+        doubles.requests = lambda block: [
+            msgspec.structs.replace(record, launch=block.launch, block=block.key)
+            for record in natural(ON, prompts=PROMPTS)
+            if isinstance(record, RequestRecord)
+        ]
+        session = make(purposes=[])
+        session.wanted[:] = [Wanted(CELL, frozenset(), (Steady.name,))]
+        folder = tmp_path / "r1"
+        session.open(folder, "2026-05-01T10:00:00+00:00", on_this_host(doubles, print), print)
+        yield session
+        session.close(complete=True)
+
+    def test_it_is_measured_once_with_launches_of_its_own(self, session, doubles):
+        for _ in range(2):
+            assert session.experiment(Steady.name, CELL).verdict is Verdict.PASS
+        first, second = (arm_launch(CELL, ON, Steady.name, repeat).id for repeat in (0, 1))
+        assert [call for call in doubles.calls if "start" in call] == [
+            f"start {first}",
+            f"start {second}",
+        ]
+        assert doubles.overrides == {
+            first: Overrides(),
+            second: Overrides({"schedule": [[1, 2, 2]]}),
+        }
+        assert {block.key.label for block in doubles.blocks} == {"first"}
+
+    def test_the_stored_run_says_the_same(self, session):
+        session.experiment(Steady.name, CELL)
+        stored = judge_stored(read_run(session.folder), catalog())
+        assert stored == session.result()
+        (said,) = stored.cells[0].experiments
+        assert said.verdict is Verdict.PASS
+        assert stored.cells[0].acceptance is None
+
+    def test_one_that_was_not_measured_is_no_data(self, session):
+        assert session.result().cells[0].verdict is Verdict.NO_DATA
 
 
 def opened_requests(session, cell=CELL):

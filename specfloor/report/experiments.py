@@ -1,0 +1,32 @@
+"""The tables of experiments."""
+
+from collections.abc import Iterable
+
+from tabulate import tabulate
+
+from specfloor.experiments.base import ExperimentJudgement, Table
+from specfloor.report.table import NOTHING
+
+
+def experiment_sections(
+    judgements: Iterable[ExperimentJudgement], style: str = "simple"
+) -> list[tuple[str, str]]:
+    """Return a heading and a text for each experiment: its answer, then its tables."""
+    return [
+        (
+            f"{judgement.experiment} of {judgement.cell.id}: {judgement.verdict or 'reported'}",
+            "\n\n".join((judgement.reason, *(_table(table, style) for table in judgement.tables))),
+        )
+        for judgement in judgements
+    ]
+
+
+def _table(table: Table, style: str) -> str:
+    rows = [[_text(value) for value in row] for row in table.rows]
+    return f"{table.title}\n{tabulate(rows, table.columns, tablefmt=style, disable_numparse=True)}"
+
+
+def _text(value: str | float | None) -> str:
+    if value is None:
+        return NOTHING
+    return value if isinstance(value, str) else f"{value:.4g}"
