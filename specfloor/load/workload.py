@@ -3,10 +3,12 @@
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from specfloor.errors import UsageError
+from specfloor.load.expect import Expect
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -16,12 +18,18 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     content: str
 
 
-class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One prompt of a workload; ``id`` is unique in its workload."""
+class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One prompt of a workload; ``id`` is unique in its workload.
+
+    ``tools`` are offered with it, as the ``tools`` of a chat completion. ``expect`` says what the
+    answer must be, where that can be checked.
+    """
 
     id: str
     domain: str
     messages: tuple[Message, ...]
+    tools: tuple[dict[str, Any], ...] = ()
+    expect: Expect | None = None
 
     def __post_init__(self) -> None:
         for name in ("id", "domain", "messages"):
@@ -32,7 +40,7 @@ class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def load_workload(path: Path) -> tuple[Prompt, ...]:
     """Read a workload: one object a line, ``{"id", "domain", "messages": [{"role", "content"}]}``.
 
-    Blank lines are skipped.
+    A line may also have the ``tools`` and ``expect`` of a :class:`Prompt`. Blank lines are skipped.
 
     Raises:
         UsageError: the file cannot be read, a line is no such object, an id comes twice, or there
@@ -66,11 +74,11 @@ def load_workload(path: Path) -> tuple[Prompt, ...]:
 def fingerprint(prompts: Iterable[Prompt]) -> str:
     """Return the SHA-256 of a set of prompts, in hex.
 
-    It covers ids, domains and messages and does not depend on their order: the set is what is
+    It covers all that a prompt holds and does not depend on their order: the set is what is
     measured, and the order it is sent in is seeded per run.
     """
     ordered = sorted(prompts, key=lambda prompt: prompt.id)
-    return hashlib.sha256(msgspec.json.encode(ordered)).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(ordered, order="deterministic")).hexdigest()
 
 
 def shuffled(prompts: Iterable[Prompt], seed: int) -> tuple[Prompt, ...]:

@@ -1,9 +1,12 @@
 import json
 
+import msgspec
 import pytest
 
 from specfloor.errors import UsageError
+from specfloor.load.expect import ExpectedCall, ExpectNumber, ExpectToolCalls
 from specfloor.load.workload import Message, Prompt, fingerprint, load_workload, shuffled
+from tests.unit.builders import FIXTURES
 
 
 def line(prompt_id="a", domain="code", content="Hi", **more):
@@ -49,6 +52,9 @@ def test_reads_prompts_in_file_order(workload):
         ((line(messages=[{"role": "user"}]),), ["line 1", "messages", "content"]),
         ((line(prompt_id=""),), ["line 1", "id"]),
         ((line(colour="red"),), ["line 1", "colour"]),
+        ((line(tools={}),), ["line 1", "tools"]),
+        ((line(expect={"kind": "number"}),), ["line 1", "expect", "value"]),
+        ((line(expect={"kind": "mood", "value": "good"}),), ["line 1", "expect", "kind"]),
         (("",), ["no prompt"]),
     ],
 )
@@ -100,3 +106,40 @@ def test_the_order_of_a_part_is_that_of_the_whole():
 def test_the_order_does_not_change_between_versions():
     order = [p.id for p in shuffled(prompts(6), seed=0)]
     assert order == ["p000", "p004", "p002", "p001", "p003", "p005"]
+
+
+def test_reads_what_the_answer_must_be(workload):
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    calls = {"kind": "tool_calls", "calls": [{"name": "f", "arguments": {"x": 1}}]}
+    path = workload(
+        line("a", expect={"kind": "number", "value": "5/6"}),
+        line("b", tools=[tool], expect=calls),
+    )
+    sum_, call = load_workload(path)
+    assert sum_.expect == ExpectNumber("5/6")
+    assert call.tools == (tool,)
+    assert call.expect == ExpectToolCalls((ExpectedCall("f", {"x": 1}),))
+
+
+def test_the_fingerprint_covers_tools_and_expectation_whatever_the_order_of_their_keys():
+    (plain,) = prompts(1)
+    one = msgspec.structs.replace(plain, tools=({"a": 1, "b": {"c": 2, "d": 3}},))
+    other = msgspec.structs.replace(plain, tools=({"b": {"d": 3, "c": 2}, "a": 1},))
+    checked = msgspec.structs.replace(plain, expect=ExpectNumber("1"))
+    assert fingerprint([one]) == fingerprint([other])
+    assert len({fingerprint([p]) for p in (plain, one, checked)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("general/chat", "4cb1feca5f9c653e56ae6246c52570642e884a6dfda5e162d15fe32b35986d36"),
+        ("general/code", "8de834e88421c6f73f178f8533f8899b41743489ff44d32a950294d5f2a850cf"),
+        ("general/math", "b01f570ba49d9c912f2892ecc484a55d768418049d9d4a937805230e6b44adcb"),
+        ("glm_moe_tiny/chat", "061a41520696b7641f9f0e6040de5234af79e40e240546386672da74a9ed893a"),
+        ("glm_moe_tiny/code", "d0b352b2bbeb1c896308c6923562eeef501c41f2f836ad88868420183fa695ac"),
+        ("smollm2_135m/story", "6538561cd00a9588f6d3876eea001dfa5f1cec0a8cc5851d5b27bf158dc7180b"),
+    ],
+)
+def test_fingerprints_of_stored_runs_stay_what_they_are(name, expected):
+    assert fingerprint(load_workload(FIXTURES / "workloads" / f"{name}.jsonl")) == expected
