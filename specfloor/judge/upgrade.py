@@ -1,14 +1,14 @@
 """A new release against an old one, cell by cell, on the same prompts."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from specfloor.catalog.model import Family
 from specfloor.cells import Cell
 from specfloor.engines.command import method_of
-from specfloor.judge.cell import Rule
+from specfloor.judge.cell import FAILED_ALLOWED, Rule
 from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence
 from specfloor.judge.paired import (
     LAUNCH_SD,
@@ -20,8 +20,9 @@ from specfloor.judge.paired import (
 )
 from specfloor.judge.times import clock_for, time_per_token
 from specfloor.judge.verdict import Change, UpgradeVerdict, Verdict
-from specfloor.runs.records import RequestRecord
+from specfloor.runs.records import FindingRecord, Purpose, RequestRecord
 from specfloor.signals.choose import choose
+from specfloor.signals.counts import RequestCounts
 from specfloor.triage.findings import Finding
 
 
@@ -29,9 +30,10 @@ class UpgradeJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is said of a cell on a new release against the same cell on an old one.
 
     ``outcome`` is that of the acceptance rate, which decides: WORSE fails, and so does whatever
-    shows nothing; ``quantities`` also holds length,
-    time per output token and time to the first. ``refused`` says which settings differ when the
-    two cannot be compared, and then nothing else is said.
+    shows nothing; ``quantities`` also holds length, time per output token and time to the first.
+    A new release that ended with a fault where the old one measured every prompt is WORSE without
+    quantities. ``refused`` says which settings differ when the two cannot be compared, and then
+    nothing else is said.
     """
 
     cell: Cell
@@ -87,11 +89,11 @@ def judge_cell_upgrade(
     before = _complete(old.evidence.on) if old else None
     after = _complete(new.evidence.on)
     if old is None or before is None:
-        return blank
+        fault = _fault(old.evidence.on) if old else None
+        said = f"the baseline {name} could not be measured: {fault.sentence}" if fault else ""
+        return msgspec.structs.replace(blank, reason=said or blank.reason)
     if after is None:
-        return msgspec.structs.replace(
-            blank, findings=(Finding.NO_DATA,), reason="not every prompt of this cell was measured"
-        )
+        return _unmeasured(blank, old, new)
     if differing := differences(_settings(old), _settings(new)):
         return msgspec.structs.replace(
             blank,
@@ -144,7 +146,8 @@ def judge_cell_upgrade(
                 launches=Launches(LAUNCH_SD),
             )
         )
-    rate = verdicts[0]
+    rate = _with_one_sided(verdicts[0], counts[0], counts[1])
+    verdicts[0] = rate
     return msgspec.structs.replace(
         blank,
         verdict=_VERDICTS[rate.outcome],
@@ -152,6 +155,55 @@ def judge_cell_upgrade(
         findings=rate.findings or (Finding.EXPECTED,),
         reason=rate.reason,
         quantities=tuple(verdicts),
+    )
+
+
+def _unmeasured(blank: UpgradeJudgement, old: Side, new: Side) -> UpgradeJudgement:
+    """Judge a new release of which not every prompt was measured; the old one has them all."""
+    fault = _fault(new.evidence.on)
+    if fault is None:
+        return msgspec.structs.replace(
+            blank,
+            findings=(Finding.NO_DATA,),
+            reason=f"not every prompt of this cell was measured on {new.evidence.cell.release}; a "
+            "run to compare needs --no-early-stop",
+        )
+    if old.hardware != new.hardware:
+        # other hardware is reason enough for an engine not to start
+        differing = differences({"hardware": old.hardware}, {"hardware": new.hardware})
+        reason = f"not comparable: {'; '.join(differing)}; {fault.sentence}"
+        return msgspec.structs.replace(blank, reason=reason, refused=tuple(differing))
+    return msgspec.structs.replace(
+        blank,
+        verdict=Verdict.FAIL,
+        outcome=Change.WORSE,
+        findings=(fault.finding,),
+        reason=f"every prompt was measured before, and now: {fault.sentence}",
+    )
+
+
+def _fault(arms: tuple[ArmEvidence, ...]) -> FindingRecord | None:
+    """Return the fault that kept the first launch of an arm from its natural block, if one did."""
+    return arms[0].broken_off(Purpose.NATURAL) if arms else None
+
+
+def _with_one_sided(
+    verdict: UpgradeVerdict, old: Sequence[RequestCounts], new: Sequence[RequestCounts]
+) -> UpgradeVerdict:
+    """Take back SAME or BETTER where too many prompts have a rate under one release only.
+
+    Which requests fail, or draft nothing any more, is no chance.
+    """
+    drafting = [{r.prompt_id for r in side if r.counts.drafted} for side in (old, new)]
+    lone, either = len(drafting[0] ^ drafting[1]), len(drafting[0] | drafting[1])
+    if verdict.outcome not in {Change.SAME, Change.BETTER} or lone <= FAILED_ALLOWED * either:
+        return verdict
+    return msgspec.structs.replace(
+        verdict,
+        outcome=Change.INCONCLUSIVE,
+        findings=(Finding.INCONCLUSIVE,),
+        reason=f"{lone} of {either} prompts have an acceptance rate under one release only, the "
+        f"others failed or drafted nothing, so the rest show nothing; {verdict.reason}",
     )
 
 

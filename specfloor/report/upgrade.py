@@ -27,7 +27,7 @@ HEADERS = (
 
 def upgrade_table(results: Iterable[CellResult], style: str = "simple") -> str:
     """Return the comparisons of a run as a table, or nothing when there are none."""
-    rows = [_row(result.upgrade) for result in results if result.upgrade]
+    rows = [upgrade_row(result.upgrade) for result in results if result.upgrade]
     return tabulate(rows, HEADERS, tablefmt=style, disable_numparse=True) if rows else ""
 
 
@@ -38,7 +38,8 @@ def upgrade_headline(results: Iterable[CellResult]) -> str:
     return ", ".join(f"{n} {change}" for n, change in counts if n)
 
 
-def _row(judgement: UpgradeJudgement) -> tuple[str, ...]:
+def upgrade_row(judgement: UpgradeJudgement) -> tuple[str, ...]:
+    """Return one comparison as the columns of :data:`HEADERS`."""
     cell = judgement.cell
     head = (cell.release, judgement.baseline, cell.pair_id)
     if not judgement.quantities:

@@ -11,7 +11,7 @@ from specfloor.judge.upgrade import Side, judge_cell_upgrade
 from specfloor.judge.verdict import Change, Verdict
 from specfloor.runs.records import BlockRecord
 from specfloor.triage.findings import Finding
-from tests.unit.builders import ACCEPTED, CELL, GLM, RULE, launch, natural
+from tests.unit.builders import ACCEPTED, CELL, GLM, RULE, fault, launch, natural
 
 OLD = CELL.on_release("cpu-1.0")
 WORSE = tuple(max(0, n - 1) for n in ACCEPTED)
@@ -104,3 +104,45 @@ def test_a_baseline_without_the_cell_is_no_baseline():
 def test_a_folder_that_is_no_run_is_one_sentence(tmp_path):
     with pytest.raises(UsageError, match=r"run\.json"):
         read_baseline(tmp_path, [CELL])
+
+
+def faulted(cell, finding, hardware="here"):
+    records = [launch(OFF, cell=cell), fault(finding, cell.arm, cell=cell)]
+    return Side(RecordIndex(records).evidence(cell), hardware)
+
+
+@pytest.mark.parametrize("finding", [Finding.START_FAIL, Finding.CRASH, Finding.HANG])
+def test_a_new_release_that_ends_with_a_fault_is_worse(finding):
+    judged = upgrade(side(OLD), faulted(CELL, finding))
+    assert (judged.outcome, judged.verdict) == (Change.WORSE, Verdict.FAIL)
+    assert judged.findings == (finding,)
+    assert judged.reason == f"every prompt was measured before, and now: it was a {finding}"
+
+
+def test_a_fault_on_other_hardware_is_not_the_release_s():
+    judged = upgrade(side(OLD), faulted(CELL, Finding.START_FAIL, "there"))
+    assert (judged.outcome, judged.verdict) == (Change.INCONCLUSIVE, Verdict.NO_DATA)
+    assert judged.refused == ("hardware was here and is there",)
+    assert "it was a START_FAIL" in judged.reason
+
+
+def test_a_fault_of_the_old_release_shows_nothing_of_the_new_one():
+    judged = upgrade(faulted(OLD, Finding.START_FAIL), side(CELL))
+    assert (judged.outcome, judged.verdict) == (Change.INCONCLUSIVE, Verdict.NO_DATA)
+    assert "could not be measured: it was a START_FAIL" in judged.reason
+
+
+@pytest.mark.parametrize(
+    ("failed", "outcome"),
+    [(range(2), Change.SAME), (range(3), Change.INCONCLUSIVE), (range(25), Change.INCONCLUSIVE)],
+)
+def test_prompts_that_fail_under_one_release_take_back_the_same(failed, outcome):
+    judged = upgrade(side(OLD), side(CELL, failed=failed))
+    assert judged.outcome is judged.quantities[0].outcome is outcome
+    said = f"{len(failed)} of 40 prompts have an acceptance rate under one release only"
+    assert (said in judged.reason) is (outcome is Change.INCONCLUSIVE)
+
+
+def test_prompts_that_fail_do_not_excuse_a_worse_release():
+    judged = upgrade(side(OLD), side(CELL, accepted=WORSE, failed=range(10)))
+    assert judged.outcome is Change.WORSE

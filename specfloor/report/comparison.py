@@ -1,0 +1,243 @@
+"""A comparison of stored runs: the answer first, then the ledger, families, cells, what is left."""
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from tabulate import tabulate
+
+from specfloor.judge.comparison import Comparison, SideInfo
+from specfloor.judge.paired import Quantity
+from specfloor.judge.upgrade import UpgradeJudgement
+from specfloor.judge.verdict import Change
+from specfloor.ledger.query import Change as LedgerChange
+from specfloor.ledger.query import Comparison as LedgerComparison
+from specfloor.ledger.query import Standing
+from specfloor.report.upgrade import HEADERS, upgrade_row
+
+SCHEMA = 1
+"""Version of the shape of the JSON document."""
+
+_WORDS = {
+    Change.WORSE: "worse",
+    Change.SAME: "same",
+    Change.BETTER: "better",
+    Change.INCONCLUSIVE: "unknown",
+}
+_MISSING = "not asked for on the new side, so in no verdict"
+_ADDED = "nothing on the old side to compare with"
+_WIDTH = 100
+"""Columns of running text in a terminal."""
+_CELL_WIDTH = 44
+"""Columns of a column of sentences in a terminal."""
+_WEAK = frozenset({Standing.UNKNOWN, Standing.ABSENT})
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A heading with lines of text, a table under them, and a list under that."""
+
+    heading: str
+    lines: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    items: tuple[str, ...] = ()
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """A comparison beside what the ledger knows of the two releases."""
+
+    comparison: Comparison
+    ledger: LedgerComparison
+
+
+def headline(comparison: Comparison) -> str:
+    """Return the answer in one line, what is worse first; families with no cell are unknown."""
+    outcomes = [family.outcome for family in comparison.families]
+    counts = [(outcomes.count(change), word) for change, word in _WORDS.items()]
+    said = [f"{n} {word}" for n, word in counts if n]
+    if not said:
+        return f"Upgrade {_arrow(comparison)}: no family in common"
+    first, word = said[0].split(" ")
+    said[0] = f"{first} {'family' if first == '1' else 'families'} {word}"
+    return f"Upgrade {_arrow(comparison)}: {', '.join(said)}"
+
+
+def sections(compared: Compared) -> list[Section]:
+    """Return what follows the answer, in the order in which it is read."""
+    comparison = compared.comparison
+    parts = [
+        Section("What was compared", lines=_conditions(comparison)),
+        _ledger(compared.ledger),
+        Section(
+            "Families",
+            headers=("family", "outcome", "why"),
+            rows=tuple(
+                (family.family, _WORDS[family.outcome], family.reason)
+                for family in comparison.families
+            ),
+        ),
+        _cells(comparison),
+        _left_out(comparison),
+    ]
+    return [part for part in parts if part.lines or part.rows or part.items]
+
+
+def as_text(all_compared: Sequence[Compared]) -> str:
+    """Return comparisons for a terminal: the answers, then each in full."""
+    parts = ["\n".join(headline(one.comparison) for one in all_compared)]
+    for one in all_compared:
+        if len(all_compared) > 1:
+            parts.append(f"=== {headline(one.comparison)}")
+        parts += [_text(section) for section in sections(one)]
+    return "\n\n".join(parts)
+
+
+def as_markdown(all_compared: Sequence[Compared]) -> str:
+    """Return comparisons as Markdown, each under its answer as a heading."""
+    parts = []
+    for one in all_compared:
+        parts.append(f"# {headline(one.comparison)}")
+        parts += [_markdown(section) for section in sections(one)]
+    return "\n\n".join(parts)
+
+
+def as_document(all_compared: Sequence[Compared]) -> dict[str, Any]:
+    """Return comparisons as plain values, for JSON."""
+    return {
+        "schema": SCHEMA,
+        "comparisons": [
+            {
+                "headline": headline(one.comparison),
+                **msgspec.to_builtins(one.comparison),
+                "ledger": msgspec.to_builtins(one.ledger),
+            }
+            for one in all_compared
+        ],
+    }
+
+
+def _arrow(comparison: Comparison) -> str:
+    old, new = comparison.old, comparison.new
+    if old.release == new.release:
+        return f"{old.release} ({old.run}) → {new.release} ({new.run})"
+    return f"{old.release} → {new.release}"
+
+
+def _conditions(comparison: Comparison) -> tuple[str, ...]:
+    rule = comparison.rule
+    lines = [f"{_side('Old', comparison.old)}.", f"{_side('New', comparison.new)}."]
+    lines.append(
+        f"The same prompts under both, paired; SAME excludes a change of {rule.margin:.0%} either "
+        f"way, at a level of {rule.alpha:.0%}. The acceptance rate decides; times, of one launch "
+        "a release, are shown and decide nothing."
+    )
+    cells = [cell for family in comparison.families for cell in family.cells]
+    slower, faster = (_timed(cells, change) for change in (Change.WORSE, Change.BETTER))
+    if slower or faster:
+        lines.append(f"Time per output token: longer in {slower} cells, shorter in {faster}.")
+    return tuple(lines)
+
+
+def _side(what: str, side: SideInfo) -> str:
+    unfinished = "" if side.complete else ", which did not come to its end"
+    return f"{what}: {side.release}, run {side.run}{unfinished}, on {side.hardware}"
+
+
+def _timed(cells: Sequence[UpgradeJudgement], change: Change) -> int:
+    return sum(
+        verdict.outcome is change
+        for cell in cells
+        for verdict in cell.quantities
+        if verdict.quantity == Quantity.TPOT
+    )
+
+
+def _ledger(found: LedgerComparison) -> Section:
+    heading = "What the ledger says"
+    if found.old == found.new:
+        return Section(heading, lines=("Both sides are the same release.",))
+    if found.unknown:
+        return Section(heading, lines=(f"Not covered: {found.unknown}.",))
+    sure = {
+        what: [change for change in changes if not {change.old, change.new} & _WEAK]
+        for what, changes in (("gains", found.gained), ("loses", found.lost))
+    }
+    lines = [
+        f"Up to {found.as_of}, for the families and methods compared: {found.new} "
+        f"{' and '.join(f'{what} {len(changes)}' for what, changes in sure.items())}. Numbers are "
+        "pull requests and issues of vllm-project/vllm-ascend."
+    ]
+    more = len(found.gained) + len(found.lost) - sum(map(len, sure.values()))
+    if more:
+        lines.append(
+            f"{more} more are features, or faults of which it is unknown whether the release "
+            f"without the fix has them: `specfloor fixes --release {found.old} --release "
+            f"{found.new} --all`."
+        )
+    return Section(
+        heading,
+        lines=tuple(lines),
+        headers=("", "change", "kind", "what it is about", "when"),
+        rows=tuple(
+            _ledger_row(what, change) for what, changes in sure.items() for change in changes
+        ),
+    )
+
+
+def _ledger_row(what: str, change: LedgerChange) -> tuple[str, ...]:
+    row = change.row
+    when = "; ".join(row.conditions) or "always"
+    return (what, row.id, row.kind.value, row.symptom, when)
+
+
+def _cells(comparison: Comparison) -> Section:
+    cells = [cell for family in comparison.families for cell in family.cells if cell.quantities]
+    # the two releases are in the answer
+    return Section(
+        "Cells", headers=HEADERS[2:], rows=tuple(upgrade_row(cell)[2:] for cell in cells)
+    )
+
+
+def _left_out(comparison: Comparison) -> Section:
+    why: dict[str, list[str]] = {}
+    for family in comparison.families:
+        for cell in family.cells:
+            if not cell.quantities:
+                why.setdefault(cell.reason, []).append(cell.cell.pair_id)
+        for pair in family.missing:
+            why.setdefault(_MISSING, []).append(pair)
+    for pair in comparison.added:
+        why.setdefault(_ADDED, []).append(pair)
+    items = tuple(f"{reason}: {', '.join(pairs)}" for reason, pairs in why.items())
+    return Section("Not compared, and why", items=items)
+
+
+def _text(section: Section) -> str:
+    parts = [section.heading, *(textwrap.fill(line, _WIDTH) for line in section.lines)]
+    if section.rows:
+        wide = [max(map(len, column)) > _CELL_WIDTH for column in zip(*section.rows, strict=True)]
+        parts.append(
+            tabulate(
+                section.rows,
+                section.headers,
+                tablefmt="simple",
+                disable_numparse=True,
+                maxcolwidths=[_CELL_WIDTH if w else None for w in wide],
+            )
+        )
+    parts += [
+        textwrap.fill(item, _WIDTH, initial_indent="- ", subsequent_indent="  ")
+        for item in section.items
+    ]
+    return "\n".join(parts)
+
+
+def _markdown(section: Section) -> str:
+    parts = [f"## {section.heading}", *section.lines]
+    if section.rows:
+        rows = [[text.replace("|", "\\|") for text in row] for row in section.rows]
+        parts.append(tabulate(rows, section.headers, tablefmt="github", disable_numparse=True))
+    if section.items:
+        parts.append("\n".join(f"- {item}" for item in section.items))
+    return "\n\n".join(parts)
