@@ -60,7 +60,7 @@ def test_the_first_line_is_the_answer(compare, both):
     lines = out.splitlines()
     assert lines[0] == "Upgrade cpu-1.0 → cpu-2.0: 1 family worse"
     assert "Old: cpu-1.0, run both, on a processor, 2 cores." in lines
-    said = "1 of one cell worse, most glm_9_1_tiny-mtp3-code-off-c1 (-36.4%)"
+    said = "1 of one cell worse, most glm_9_1_tiny-mtp3-code-off-c1 (-43.9%)"
     assert said in compare(both, "--format", "md")[1]
     assert "WORSE" in out
     # a family of the CPU is none of the ledger's

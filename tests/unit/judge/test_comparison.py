@@ -69,7 +69,7 @@ class TestPairing:
         found = compare_contenders(old(tmp_path, CELL, OTHER), new, catalog())
         (family,) = found.families
         assert family.outcome is Change.WORSE
-        assert family.reason == f"1 of 2 cells worse, most {OTHER.pair_id} (-36.4%)"
+        assert family.reason == f"1 of 2 cells worse, most {OTHER.pair_id} (-43.9%)"
         assert found.exit_code is Exit.FAILS
 
     def test_one_family_worse_outweighs_one_unknown(self, tmp_path):
