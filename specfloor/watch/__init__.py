@@ -1,0 +1,1 @@
+"""Acceptance as it is now, from the ``/metrics`` of servers that run."""
