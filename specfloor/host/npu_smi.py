@@ -16,6 +16,11 @@ from specfloor.catalog.model import Soc
 _VERSION = re.compile(r"npu-smi[ \t]{1,60}\S{1,60}[ \t]{1,200}Version:[ \t]{0,60}(\S{1,60})")
 _RET = re.compile(r"ret is (-?\d{1,9})")
 _FAILED = ("not found", "No such file", "ermission denied", "shared librar")
+_FIELD = re.compile(
+    r"^\s*(NPU ID|Chip ID|Aicore(?: cur)? ?Freq\(MHZ\))\s*:\s*(\d{1,9})\s*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_FIRMWARE = re.compile(r"^\s*Firmware Version\s*:\s*(\d[\w.]*)\s*$", re.MULTILINE)
 _PAIR = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})")
 _BUS = re.compile(r"[0-9A-Fa-f]+:[0-9A-Fa-f]+:[0-9A-Fa-f]+\.\d|^(?:NA|-|)$")
 _NUMBER = re.compile(r"-?\d{1,9}(?:\.\d{1,6})?")
@@ -27,6 +32,8 @@ _FULL = 0.99
 _USED = 0.15
 """Share of a chip's memory over which it does not idle: 3 to 9 % is the driver's own."""
 _WELL = "OK"
+_NO_FAILURE = (_WELL, "Warning", "NA", "")
+"""States in which a chip does its work; Alarm, Critical, UNKNOWN and the like are others."""
 
 _SOCS: tuple[tuple[str, Soc], ...] = (
     ("910B", "a2"),
@@ -60,6 +67,11 @@ class Device(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     phy_id: int | UnsetType = UNSET
 
     @property
+    def fails(self) -> bool:
+        """Whether the chip reports a state in which its work cannot be trusted."""
+        return self.health not in _NO_FAILURE
+
+    @property
     def used_share(self) -> float | None:
         """Share of the device memory that is in use."""
         pairs = (
@@ -77,6 +89,15 @@ class Process(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pid: int
     name: str
     memory_mb: int | None
+
+
+class Clock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The clock of one chip's cores, now and as rated, in MHz; an idle chip runs slower."""
+
+    npu: int
+    chip: int
+    now_mhz: int
+    rated_mhz: int
 
 
 class NpuTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -141,6 +162,29 @@ def read_npu_smi(text: str) -> NpuTable | None:
         devices=tuple(devices),
         processes=tuple(processes),
     )
+
+
+def read_clocks(text: str) -> tuple[Clock, ...]:
+    """Read the clocks that ``npu-smi info -t common`` prints, a chip at a time."""
+    found: dict[tuple[int, int], dict[str, int]] = {}
+    npu = chip = 0
+    for name, number in _FIELD.findall(text):
+        value, key = int(number), name.lower()
+        if key == "npu id":
+            npu = value
+        elif key == "chip id":
+            chip = value
+        elif "freq" in key:
+            found.setdefault((npu, chip), {})["now" if "cur" in key else "rated"] = value
+    return tuple(
+        Clock(*place, mhz["now"], mhz["rated"]) for place, mhz in found.items() if len(mhz) == 2
+    )
+
+
+def read_firmware(text: str) -> str | None:
+    """Read the firmware's version that ``npu-smi info -t board`` prints; containers get NA."""
+    found = _FIRMWARE.search(text)
+    return found[1] if found else None
 
 
 def _error(text: str) -> str | None:

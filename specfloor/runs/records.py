@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 import msgspec
 
 from specfloor.cells import Arm, Cell, slug
-from specfloor.host.npu_smi import Device, Process
+from specfloor.host.npu_smi import Clock, Device, Process
 from specfloor.signals.counts import DraftCounts
 from specfloor.triage.findings import Finding
 
@@ -83,6 +83,13 @@ class PerRequestSpeculation(msgspec.Struct, frozen=True):
     per_step_drafted: tuple[int, ...] | None = None
 
 
+class ToolCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call as the server's parser gave it; ``arguments`` are its text, JSON if all is well."""
+
+    name: str
+    arguments: str
+
+
 class RequestRecord(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="request", tag_field="record"
 ):
@@ -92,6 +99,7 @@ class RequestRecord(
     ``chunk_s`` are seconds after it. ``chunk_tokens`` are the tokens of each chunk that carried
     any, in the order of ``chunk_s``. ``index`` is the place in the seeded order of the block.
     ``error`` is a sentence when the request failed, and then the other fields hold what had come.
+    ``tool_calls`` are in their order and no part of ``text``.
     """
 
     launch: str
@@ -113,6 +121,7 @@ class RequestRecord(
     token_ids: tuple[int, ...] = ()
     speculation: PerRequestSpeculation | None = None
     error: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -228,7 +237,9 @@ class ProcessorSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``busy_pct`` and ``own_pct`` are means since the sample before; ``own_pct`` is the part of the
     processes this run started, None where it could not be taken. ``load`` is the run queue of the
-    last minute; ``temp_c`` the hottest sensor, None without sensors.
+    last minute; ``temp_c`` the hottest sensor, None without sensors. ``held_back_s`` are the
+    seconds since the sample before in which a quota of the control group kept processes from
+    running, summed over them; None without one.
     """
 
     busy_pct: float
@@ -237,6 +248,7 @@ class ProcessorSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memory_used_bytes: int
     memory_total_bytes: int
     temp_c: float | None = None
+    held_back_s: float | None = None
 
 
 class HostSampleRecord(
@@ -247,7 +259,8 @@ class HostSampleRecord(
     ``t_s`` is in seconds on the run's own clock, ``took_s`` what taking the sample lasted.
     ``devices`` and ``processes`` are those of npu-smi, empty on a host without NPUs; ``own_pids``
     are the processes that this run started, as this system numbers them, which in a container may
-    differ from npu-smi's numbers. ``problem`` says why the devices could not be read.
+    differ from npu-smi's numbers. ``clocks`` are those of the hottest NPU that works. ``problem``
+    says why the devices could not be read.
     """
 
     launch: str
@@ -257,6 +270,7 @@ class HostSampleRecord(
     devices: tuple[Device, ...] = ()
     processes: tuple[Process, ...] = ()
     own_pids: tuple[int, ...] = ()
+    clocks: tuple[Clock, ...] = ()
     problem: str | None = None
 
 

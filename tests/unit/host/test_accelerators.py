@@ -38,6 +38,6 @@ def test_a_host_without_npu_smi_has_none(monkeypatch, tmp_path):
 
 
 def test_an_npu_smi_that_hangs_is_given_up(npu_smi, monkeypatch):
-    monkeypatch.setattr(environment, "_NPU_SMI_S", 0.2)
+    monkeypatch.setattr(environment, "NPU_SMI_S", 0.2)
     npu_smi("exec sleep 60")
     assert describe_environment().accelerators == ()
