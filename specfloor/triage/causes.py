@@ -1,11 +1,11 @@
 """Known faults of a release that fit what was found, from the ledger: possible causes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from specfloor.ledger.model import Facet, Kind, Ledger, Row, Signature
-from specfloor.ledger.query import Standing, feels_like, first_shipped, missing
+from specfloor.ledger.query import Standing, feels_like, missing
 from specfloor.triage.conclusions import Conclusion
 from specfloor.triage.findings import Finding
 
@@ -26,6 +26,8 @@ _KINDS: dict[Finding, tuple[Kind, ...]] = {
 }
 _STRONG = (Standing.AFFECTED, Standing.POSSIBLY)
 """Standings that say something for a release; of others it is only not known that it is free."""
+_TRENDS = frozenset({Signature.DECAYS, Signature.LONG_INPUT})
+"""Signatures of faults that come with time or length; the others are there from the first step."""
 
 
 class KnownFix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,13 +49,37 @@ class KnownFix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     first: str | None
     first_final: str | None
 
+    @property
+    def mended_in(self) -> str:
+        """Which releases have the change first, in words."""
+        shipped = self.first or "no release"
+        return (
+            shipped
+            if self.first_final in (None, self.first)
+            else (f"{shipped}, then {self.first_final}")
+        )
+
+    @property
+    def sentence(self) -> str:
+        """The row in one sentence, without a full stop at the end."""
+        fits = {True: ", figures fit", False: ", figures do not fit", None: ""}[self.fits]
+        avoid = f"; avoided by {' or '.join(self.avoided_by)}" if self.avoided_by else ""
+        return (
+            f"{self.change} ({self.release} is {self.evidence}{fits}): {self.symptom}; "
+            f"mended in {self.mended_in}{avoid}"
+        )
+
 
 class Causes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The known fixes that may be the cause, likeliest first; or why nothing can be said."""
+    """The known fixes that may be the cause, likeliest first; or why nothing can be said.
+
+    ``as_of`` is the date up to which the ledger knows, as text.
+    """
 
     release: str
     unknown: str | None
     fixes: tuple[KnownFix, ...]
+    as_of: str
 
 
 def possible_causes(
@@ -65,44 +91,78 @@ def possible_causes(
     method: str | None,
     k: int | None,
 ) -> Causes | None:
-    """Return what the ledger knows of a release that may be behind a finding; None if not asked.
-
-    Those whose signature the figures contradict come last; among the others strong evidence comes
-    before weak, then those whose signature fits, then what takes fewer conditions that are not
-    known to hold.
-    """
-    kinds = _KINDS.get(conclusion.finding) if conclusion.finding else None
-    if kinds is None:
+    """Return what the ledger knows of a release that may be behind a finding; None if not asked."""
+    kinds = kinds_of(conclusion.finding)
+    if not kinds:
         return None
-    lacking = missing(
-        ledger, release, family=family, method=method, kinds=kinds, setting=facets_of_k(k)
+    return known_faults(
+        ledger,
+        release,
+        kinds,
+        family=family,
+        method=method,
+        setting=facets_of_k(k),
+        seen=(conclusion.signature,) if conclusion.signature else (),
     )
-    holding = {facet for facet, holds in facets_of_k(k).items() if holds}
-    ranked: list[tuple[tuple[bool, int, bool, int, int], KnownFix]] = []
+
+
+def kinds_of(finding: Finding | None) -> tuple[Kind, ...]:
+    """Return the kinds of rows that may be behind a finding; none if the ledger has none."""
+    return _KINDS.get(finding, ()) if finding else ()
+
+
+def known_faults(
+    ledger: Ledger,
+    release: str,
+    kinds: Collection[Kind],
+    *,
+    family: str | None,
+    method: str | None,
+    setting: Mapping[Facet, bool],
+    seen: Sequence[Signature] = (),
+) -> Causes:
+    """Return the faults that a release has, or may have.
+
+    Those that the figures contradict come last; among the others strong evidence comes before
+    weak, then those whose signature fits, then what takes fewer conditions that are not known to
+    hold.
+
+    Args:
+        ledger: the ledger.
+        release: the release, as the ledger or the field names it.
+        kinds: the kinds of rows wanted.
+        family: as the catalogue or the ledger names it; None is any.
+        method: likewise.
+        setting: facets known to hold or not; a fault that needs one that does not is left out.
+        seen: the signatures that the figures bear, the one that says most first.
+    """
+    lacking = missing(ledger, release, family=family, method=method, kinds=kinds, setting=setting)
+    ranked: list[tuple[tuple[bool, int, int, int, int, int], KnownFix]] = []
     for number, entry in enumerate(lacking.entries):
         if entry.standing not in _STRONG:
             continue
-        fits = _fits(entry.row, conclusion.signature)
-        strength, open_ = _STRONG.index(entry.standing), len(set(entry.row.when) - holding)
-        ranked.append(
-            (
-                (fits is False, strength, fits is not True, open_, number),
-                KnownFix(
-                    release=lacking.release,
-                    change=entry.row.id,
-                    evidence=entry.standing.value,
-                    fits=fits,
-                    symptom=entry.row.symptom,
-                    feels_like=feels_like(entry.row),
-                    conditions=entry.row.conditions,
-                    avoided_by=entry.row.avoided_by,
-                    first=first_shipped(ledger, entry.row),
-                    first_final=first_shipped(ledger, entry.row, final=True),
-                ),
-            )
+        row = entry.row
+        fits = _fits(row, seen)
+        place = seen.index(row.signature) if fits and row.signature else len(seen)
+        against = sum(setting.get(facet) is False for facet in row.when)
+        open_ = sum(facet not in setting for facet in row.when)
+        fix = KnownFix(
+            release=lacking.release,
+            change=row.id,
+            evidence=entry.standing.value,
+            fits=fits,
+            symptom=row.symptom,
+            feels_like=feels_like(row),
+            conditions=row.conditions,
+            avoided_by=row.avoided_by,
+            first=entry.first,
+            first_final=entry.first_final,
         )
+        strength = _STRONG.index(entry.standing)
+        ranked.append(((fits is False, strength, place, against, open_, number), fix))
     ranked.sort(key=lambda one: one[0])
-    return Causes(lacking.release, lacking.unknown, tuple(fix for _, fix in ranked))
+    fixes = tuple(fix for _, fix in ranked)
+    return Causes(lacking.release, lacking.unknown, fixes, lacking.as_of.isoformat())
 
 
 def facets_of_k(k: int | None) -> dict[Facet, bool]:
@@ -117,12 +177,16 @@ def facets_of_k(k: int | None) -> dict[Facet, bool]:
     }
 
 
-def deciding(conclusions: Sequence[Conclusion]) -> Conclusion | None:
-    """Return the first conclusion of which the ledger may know the cause."""
-    return next((c for c in conclusions if c.finding in _KINDS), None)
+def _fits(row: Row, seen: Sequence[Signature]) -> bool | None:
+    """Return whether figures bear a row's signature; None when they, or it, do not tell.
 
-
-def _fits(row: Row, seen: Signature | None) -> bool | None:
-    if row.signature is None or seen is None:
+    Figures that only have a shape leave open whether it came with time or length; figures that show
+    a trend contradict a fault that is there from the first step.
+    """
+    if row.signature is None or not seen:
         return None
-    return row.signature is seen
+    if row.signature in seen:
+        return True
+    if row.signature in _TRENDS and _TRENDS.isdisjoint(seen):
+        return None
+    return False

@@ -20,6 +20,7 @@ ACCEPTANCE_FAULTS = (
 class Conclusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One finding with its reason, whom it is about, and what to do next.
 
+    ``signature`` is the shape of the figures and ``evidence`` the counts that show it.
     ``finding`` None is PARSE: read, and nothing to judge. ``beside`` marks what only a tool without
     acceptance says, which does not stand in the way of what other files show.
     """
@@ -29,6 +30,7 @@ class Conclusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scope: dict[str, Any] = {}
     next: tuple[str, ...] = ()
     signature: Signature | None = None
+    evidence: tuple[str, ...] = ()
     beside: bool = False
 
 

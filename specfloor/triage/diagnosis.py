@@ -77,13 +77,15 @@ class Diagnosis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``links`` are in the order of the chain, within a stage the surest first. ``exonerated`` says
     what is not the cause and why, one sentence each. ``ledger`` says what the fix ledger was asked
-    and up to when it knows, or why it has no answer. ``cell`` is None for files.
+    and up to when it knows, or why it has no answer; ``ledger_unknown`` is whether it was asked
+    about a release it has not read. ``cell`` is None for files.
     """
 
     cell: Cell | None
     links: tuple[Link, ...]
     exonerated: tuple[str, ...] = ()
     ledger: str | None = None
+    ledger_unknown: bool = False
 
     @property
     def known_fixes(self) -> tuple[KnownFix, ...]:

@@ -10,15 +10,21 @@ from specfloor.catalog import load_catalog
 from specfloor.errors import UsageError
 from specfloor.host.collect_env import EnvironmentText
 from specfloor.ledger import read_ledger
+from specfloor.ledger.model import Facet
 from specfloor.ledger.names import find_family, ledger_method
-from specfloor.triage.causes import Causes, deciding, possible_causes
+from specfloor.triage.causes import facets_of_k
+from specfloor.triage.chain import ACCEPTANCE, Facts, diagnose
 from specfloor.triage.conclusions import Conclusion, doubted, in_order
 from specfloor.triage.environment import warn_of_environment
 from specfloor.triage.evidence import Warned
+from specfloor.triage.findings import Finding
 from specfloor.triage.given import Given
 from specfloor.triage.inputs import open_inputs
 from specfloor.triage.parts import READERS, Part
 from specfloor.triage.report import Report, build_report
+from specfloor.triage.roles import OFF
+from specfloor.triage.signatures import Seen
+from specfloor.triage.steps import Place
 
 
 def triage(
@@ -58,7 +64,7 @@ def triage(
         extract=_joined(parts),
         conclusions=conclusions,
         warnings=tuple(dict.fromkeys(warnings)),
-        causes=_causes(conclusions, parts, given, release, known_family),
+        diagnosis=diagnose(_facts(conclusions, parts, given, release, known_family), read_ledger()),
     )
 
 
@@ -67,23 +73,41 @@ def _release_of(environment: EnvironmentText) -> str | None:
     return None if ours is None or ours.development_build else ours.version
 
 
-def _causes(
+def _facts(
     conclusions: Sequence[Conclusion],
     parts: Sequence[Part],
     given: Given,
     release: str | None,
     family: str | None,
-) -> Causes | None:
-    """Ask the ledger, when the release is known and there is something to explain."""
-    fault = deciding(conclusions)
-    if release is None or fault is None:
-        return None
+) -> Facts:
+    """Return what files tell the chain."""
     runs = [run for part in parts for run in part.runs]
     method = given.config.get("method")
     if not isinstance(method, str):
         method = next((run.method for run in runs if run.method and _is_known(run.method)), None)
     k = given.k or next((run.k for run in runs if run.k), None)
-    return possible_causes(read_ledger(), release, fault, family=family, method=method, k=k)
+    setting = facets_of_k(k) | ({Facet.ADAPTIVE: True} if given.adaptive else {})
+    shown = [c for c in conclusions if c.finding in ACCEPTANCE and c.signature is not None]
+    healthy = any(c.finding is Finding.SPEED_REGRESSION_ACCEPT_OK for c in conclusions)
+    devices = tuple(c for c in conclusions if c.finding is Finding.HARDWARE)
+    return Facts(
+        conclusions=tuple(c for c in conclusions if c not in devices),
+        place=Place(release=release, family=family, method=method, k=k),
+        release=release,
+        unasked=None if release else "not asked: the release is not known; give --release",
+        family=family,
+        method=method,
+        healthy="acceptance is as it should be" if healthy else None,
+        seen=tuple(
+            Seen(c.signature, "; ".join(c.evidence) or c.reason)
+            for c in shown[:1]
+            if c.signature is not None
+        ),
+        setting=setting,
+        off_failure=next((c for c in conclusions if c.scope.get("arm") == OFF), None),
+        devices=devices,
+        sampled=any(part.name == "npu_smi" for part in parts),
+    )
 
 
 def _is_known(method: str) -> bool:

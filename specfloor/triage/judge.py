@@ -16,9 +16,21 @@ from specfloor.triage.evidence import Group, Part
 from specfloor.triage.findings import Finding
 from specfloor.triage.given import Given
 from specfloor.triage.judge_speed import speed_of_logs
-from specfloor.triage.profile import dead_positions, fallen_positions, signature_of_loss
-from specfloor.triage.roles import COMPARED_WITH, NEW, OLD, ON, REFERENCE
+from specfloor.triage.roles import COMPARED_WITH, NEW, OFF, OLD, ON, REFERENCE
+from specfloor.triage.signatures import (
+    Seen,
+    dead_positions,
+    extreme,
+    fallen_positions,
+    falls_against,
+    falls_of,
+    profile_of,
+    shape_alone,
+    shape_of_falls,
+)
 from specfloor.triage.standing import (
+    PERFECT_RATE,
+    PERFECT_TOKENS,
     TOLERANCE,
     UNSEEN,
     ZERO_RATE,
@@ -32,10 +44,6 @@ from specfloor.triage.standing import (
 from specfloor.triage.tally import Tally, total
 from specfloor.triage.timeline import end_of
 
-PERFECT_RATE = 0.99
-"""As in ``specfloor.judge.acceptance``: no draft but the target itself keeps this up."""
-PERFECT_TOKENS = 1000
-"""As there."""
 DRIFT_SHARE = 0.5
 """What is left of the first value, below which it is a drift."""
 DRIFT_END = 1 / 6
@@ -55,6 +63,7 @@ def judge_acceptance(groups: Sequence[Group], given: Given) -> list[Conclusion]:
         found += acceptance_of(group, _for_group(expected, group, subjects), given)
         found += _configuration_of(group, given)
     found += _silent(subjects)
+    found += _off_end(compared.get(OFF))
     return found + speed_of_logs(compared, subjects, found, given)
 
 
@@ -87,6 +96,7 @@ def expected_of(compared: Mapping[str, Group], given: Given) -> Expected | None:
                 length=None if tally.emitted_tokens is not None else tally.length,
                 positions=tally.per_position,
                 version=compared[role].version,
+                tally=tally,
             )
     return None
 
@@ -120,9 +130,8 @@ def acceptance_of(group: Group, expected: Expected | None, given: Given) -> list
         faults.append(Conclusion(Finding.BASELINE_INVALID, reason, scope))
     if tally.draft_tokens >= PERFECT_TOKENS and (tally.rate or 0) >= PERFECT_RATE:
         reason = f"{tally.rate:.1%} of {tally.draft_tokens:,} draft tokens accepted"
-        faults.append(
-            Conclusion(Finding.SUSPICIOUS_ACCEPTANCE, reason, scope, signature=Signature.TOO_GOOD)
-        )
+        shape = _shape(extreme(profile_of(tally)))
+        faults.append(Conclusion(Finding.SUSPICIOUS_ACCEPTANCE, reason, scope, **shape))
     if faults or expected is None:
         return faults
     return doubted([_health(group, tally, expected, scope)], group.doubt)
@@ -192,12 +201,7 @@ def _engine_faults(
             Finding.TOPOLOGY,
             f"only some engines are affected: {told}; the others accept {rest}",
             {**scope, "engines": sorted(ill)},
-            next=(
-                "send the same prompts to each engine in turn (data_parallel_rank) and compare",
-                "compare cards, ranks and weights of the engines; a restart that moves the fault "
-                "to another engine clears the hardware",
-            ),
-            signature=Signature.ZERO if is_zero(worst) else None,
+            **_shape(extreme(profile_of(worst))),
         )
     ]
 
@@ -251,7 +255,8 @@ def _absolute(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
         return []
     if is_zero(tally):
         return [_zero(tally, scope)]
-    dead = dead_positions(tally)
+    profile = profile_of(tally)
+    dead = dead_positions(profile)
     if not dead:
         return []
     first = tally.per_position[dead[0] - 1]
@@ -265,13 +270,19 @@ def _absolute(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
             reason,
             {**scope, "positions": list(dead)},
             signature=Signature.LATER_POSITIONS,
+            evidence=(f"position {dead[0]} after the one before it: {profile.after[dead[0]]}",),
         )
     ]
 
 
 def _zero(tally: Tally, scope: dict[str, Any]) -> Conclusion:
     reason = f"{tally.accepted_tokens} of {tally.draft_tokens:,} draft tokens accepted"
-    return Conclusion(Finding.ACCEPT_ZERO, reason, scope, signature=Signature.ZERO)
+    return Conclusion(Finding.ACCEPT_ZERO, reason, scope, **_shape(extreme(profile_of(tally))))
+
+
+def _shape(seen: Seen | None) -> dict[str, Any]:
+    """Return the fields of a conclusion that say what its figures look like."""
+    return {"signature": seen.signature, "evidence": (seen.evidence,)} if seen else {}
 
 
 def _between_runs(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
@@ -280,7 +291,9 @@ def _between_runs(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
     for number, (before, after) in enumerate(pairwise(runs), start=1):
         assert before.tally is not None
         assert after.tally is not None
-        was = Expected("the run before", before.tally.rate or 0.0, TOLERANCE + UNSEEN)
+        was = Expected(
+            "the run before", before.tally.rate or 0.0, TOLERANCE + UNSEEN, tally=before.tally
+        )
         last = runs[-1].tally
         if before.tally.draft_tokens < ZERO_TOKENS or len(before.tally.positions) != len(
             after.tally.positions
@@ -303,7 +316,7 @@ def _between_runs(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
                         "from": before.version or f"run {number}",
                         "to": after.version or f"run {number + 1}",
                     },
-                    signature=signature_of_loss(after.tally, before.tally.per_position),
+                    **_shape(_shape_of_loss(after.tally, was)),
                 )
             ]
     return []
@@ -311,7 +324,8 @@ def _between_runs(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
 
 def _regression(tally: Tally, expected: Expected, scope: dict[str, Any]) -> Conclusion:
     reason = f"{tally.rate:.1%} accepted where {expected.source} has {expected.rate:.1%}"
-    fallen = dead_positions(tally) or fallen_positions(tally, expected.positions)
+    profile = profile_of(tally)
+    fallen = dead_positions(profile) or fallen_positions(profile, expected.positions)
     if fallen and len(expected.positions) > 1:
         scope = {**scope, "positions": list(fallen)}
         reason += f"; positions {', '.join(map(str, fallen))} (from 0) fell"
@@ -319,8 +333,18 @@ def _regression(tally: Tally, expected: Expected, scope: dict[str, Any]) -> Conc
         Finding.ACCEPT_REGRESSION,
         reason,
         scope,
-        signature=signature_of_loss(tally, expected.positions),
+        **_shape(_shape_of_loss(tally, expected)),
     )
+
+
+def _shape_of_loss(tally: Tally, expected: Expected) -> Seen | None:
+    """Return what the positions show of a loss, against those expected or by themselves."""
+    profile = profile_of(tally)
+    if expected.tally is not None:
+        falls = falls_of(profile, profile_of(expected.tally))
+    else:
+        falls = falls_against(profile, expected.positions)
+    return shape_of_falls(falls) or shape_alone(profile, expected.rate)
 
 
 def _drift(parts: Sequence[Part]) -> tuple[float, float] | None:
@@ -352,13 +376,18 @@ def _ends(group: Group) -> list[Conclusion]:
                 finding,
                 f"the run ended with a failure: {run.failure.cause}",
                 _scope(group),
-                next=(
-                    "run the same requests without --speculative-config: a failure there too "
-                    "exonerates speculation",
-                ),
             )
         )
     return found
+
+
+def _off_end(off: Group | None) -> list[Conclusion]:
+    """Return a finding when the arm without speculation ended badly: it is then no measure."""
+    failure = next((run.failure for run in off.runs if run.failure), None) if off else None
+    if failure is None:
+        return []
+    reason = f"the arm without speculation ended with a failure: {failure.cause}"
+    return [Conclusion(Finding.BASELINE_INVALID, reason, {"arm": OFF})]
 
 
 def _configuration_of(group: Group, given: Given) -> list[Conclusion]:

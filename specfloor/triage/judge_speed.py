@@ -67,10 +67,6 @@ def slower(told: str, *, healthy: bool, scope: dict[str, Any]) -> Conclusion:
             Finding.SPEED_REGRESSION_ACCEPT_OK,
             f"slower though drafts are accepted: {told}",
             scope,
-            next=(
-                "compare the step cost: acceptance length over speedup; graph capture sizes, host "
-                "copies and the batch are where it goes",
-            ),
         )
     return Conclusion(
         Finding.SPEED_REGRESSION,

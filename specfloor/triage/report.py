@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from specfloor.exits import Exit
-from specfloor.triage.causes import Causes, KnownFix
+from specfloor.triage.causes import KnownFix
 from specfloor.triage.conclusions import Conclusion
+from specfloor.triage.diagnosis import Diagnosis, Link
 from specfloor.triage.evidence import Warned
 from specfloor.triage.findings import Finding
-from specfloor.triage.profile import NEXT
 
 SCHEMA = 1
 """The version of the JSON; it changes when a key changes its meaning or goes, not for new ones."""
@@ -57,6 +57,7 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     verdict: Verdict
     warnings: tuple[Warned, ...]
     findings: tuple[Entry, ...]
+    diagnosis: Diagnosis
 
     @property
     def exit_code(self) -> int:
@@ -71,22 +72,22 @@ def build_report(
     extract: dict[str, Any],
     conclusions: tuple[Conclusion, ...],
     warnings: tuple[Warned, ...],
-    causes: Causes | None,
+    diagnosis: Diagnosis,
 ) -> Report:
     """Put a report together; the first conclusion decides."""
     first = conclusions[0]
-    entries = [_entry(conclusion) for conclusion in conclusions]
-    if causes is not None:
-        if causes.unknown:
-            warnings = (*warnings, Warned("ledger_unknown", causes.unknown))
-        entries += [_of_fix(fix) for fix in causes.fixes]
+    if diagnosis.ledger_unknown and diagnosis.ledger:
+        warnings = (*warnings, Warned("ledger_unknown", diagnosis.ledger))
+    entries = [_entry(conclusion, diagnosis) for conclusion in conclusions]
+    fixes = [_of_fix(link.fix, link) for link in diagnosis.links if link.fix is not None]
     return Report(
         schema=SCHEMA,
         files=files,
         extract=extract,
         verdict=Verdict(_name(first), first.scope, first.reason),
         warnings=warnings,
-        findings=tuple(entries),
+        findings=(*entries, *fixes),
+        diagnosis=diagnosis,
     )
 
 
@@ -121,7 +122,13 @@ def _lines(report: Report, *, bold: str, item: str, head: str) -> Iterator[str]:
         yield from (item.format(entry.reason) for entry in fixes[:_SHOWN_FIXES])
         if len(fixes) > _SHOWN_FIXES:
             yield item.format(f"and {len(fixes) - _SHOWN_FIXES} more (--format json has them)")
-    steps = list(dict.fromkeys(step for entry in report.findings for step in entry.next))
+    if report.diagnosis.ledger and not report.diagnosis.ledger_unknown:
+        yield from ("", f"Fix ledger: {report.diagnosis.ledger}.")
+    if report.diagnosis.exonerated:
+        yield from ("", head.format("Not the cause"))
+        yield from map(item.format, report.diagnosis.exonerated)
+    told = [entry for entry in report.findings if entry.known_fix is None] + fixes[:1]
+    steps = list(dict.fromkeys(step for entry in told for step in entry.next))
     if steps:
         yield from ("", head.format("Next"))
         yield from map(item.format, steps)
@@ -192,26 +199,20 @@ def _bench(run: dict[str, Any]) -> str:
     return f"{run['file']}{arm}{at}: {', '.join(filter(None, (times, spec)))}"
 
 
-def _entry(conclusion: Conclusion) -> Entry:
-    steps = conclusion.next
-    if conclusion.signature is not None:
-        steps += NEXT[conclusion.signature]
+def _entry(conclusion: Conclusion, diagnosis: Diagnosis) -> Entry:
+    steps = conclusion.next + tuple(
+        str(step)
+        for link in diagnosis.links
+        if (link.finding, link.sentence) == (conclusion.finding, conclusion.reason)
+        for step in link.next
+    )
     return Entry(_name(conclusion), conclusion.reason, conclusion.scope, steps)
 
 
-def _of_fix(fix: KnownFix) -> Entry:
-    shipped = fix.first or "no release"
-    if fix.first_final not in (None, fix.first):
-        shipped += f", then {fix.first_final}"
-    avoid = f"; avoided by {' or '.join(fix.avoided_by)}" if fix.avoided_by else ""
-    fits = {True: ", figures fit", False: ", figures do not fit", None: ""}[fix.fits]
-    reason = (
-        f"{fix.change} ({fix.release} is {fix.evidence}{fits}): {fix.symptom}; "
-        f"mended in {shipped}{avoid}"
-    )
-    return Entry(
-        Finding.KNOWN_FIX.value, reason, {"release": fix.release, "change": fix.change}, (), fix
-    )
+def _of_fix(fix: KnownFix, link: Link) -> Entry:
+    scope = {"release": fix.release, "change": fix.change}
+    steps = tuple(map(str, link.next))
+    return Entry(Finding.KNOWN_FIX.value, link.sentence, scope, steps, fix)
 
 
 def _name(conclusion: Conclusion) -> str:

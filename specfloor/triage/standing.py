@@ -14,6 +14,10 @@ ZERO_TOKENS = 300
 """Draft tokens below which a rate near zero is not yet called dead; as there."""
 ZERO_FIRST = 0.05
 """Acceptance of position 0 from which the draft is alive, whatever the rate over a large k says."""
+PERFECT_RATE = 0.99
+"""As in ``specfloor.judge.acceptance``: no draft but the target itself keeps this up."""
+PERFECT_TOKENS = 1000
+"""As there."""
 TOLERANCE = 0.05
 """Fall below a baseline that is still taken for scatter when the user names none, as a fraction."""
 UNSEEN = 0.03
@@ -28,7 +32,8 @@ _Z = 1.96
 class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The acceptance to compare with, and where it is from; rates are fractions.
 
-    ``model`` and ``version`` are those it was measured on, where known.
+    ``model`` and ``version`` are those it was measured on, where known; ``tally`` the counts it is
+    from, where it was measured beside.
     """
 
     source: str
@@ -39,6 +44,7 @@ class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     positions: tuple[float | None, ...] = ()
     model: str | None = None
     version: str | None = None
+    tally: Tally | None = None
 
 
 class Standing(Enum):

@@ -48,7 +48,8 @@ def test_text_says_what_is_wrong_where_by_how_much_and_what_to_do():
         "12,257 of 20,487 tokens accepted",
         "engine 003: 0 of 2,553",
         "Known fixes this release lacks",
-        "10878",
+        "7808",
+        "more are contradicted by the figures",
         "Next",
     ):
         assert part in text
@@ -66,7 +67,9 @@ def test_json_is_one_object_with_a_schema():
     text, _ = run(ENGINES, "--format", "json")
     found = json.loads(text)
     assert found["schema"] == 1
-    assert list(found) == ["schema", "files", "extract", "verdict", "warnings", "findings"]
+    assert list(found) == [
+        *("schema", "files", "extract", "verdict", "warnings", "findings", "diagnosis")
+    ]
     assert list(found["verdict"]) == ["class", "scope", "reason"]
     assert found["files"] == {str(ENGINES): "logs"}
 

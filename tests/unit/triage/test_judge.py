@@ -8,8 +8,8 @@ from specfloor.triage.conclusions import in_order
 from specfloor.triage.evidence import Failure, Group, Part, Run
 from specfloor.triage.findings import Finding
 from specfloor.triage.given import Baseline, Given
-from specfloor.triage.judge import PERFECT_RATE, PERFECT_TOKENS, judge_acceptance
-from specfloor.triage.standing import ZERO_RATE, ZERO_TOKENS
+from specfloor.triage.judge import judge_acceptance
+from specfloor.triage.standing import PERFECT_RATE, PERFECT_TOKENS, ZERO_RATE, ZERO_TOKENS
 from specfloor.triage.tally import Tally, total
 
 

@@ -1,0 +1,358 @@
+"""From a number to a cause: one pure function over what was judged, whoever judged it.
+
+The order is the one that saves days: what ended the run, acceptance, the configuration in effect,
+known fixes, what a step costs, adaptive verification, the devices. A stored run and files alone
+both end here; ``specfloor.triage.live`` and ``specfloor.triage.files`` feed it.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from specfloor.cells import Cell
+from specfloor.ledger.model import Facet, Ledger
+from specfloor.triage.causes import Causes, KnownFix, kinds_of, known_faults
+from specfloor.triage.conclusions import Conclusion
+from specfloor.triage.diagnosis import Confidence, Diagnosis, Link, Stage, Step
+from specfloor.triage.findings import Finding
+from specfloor.triage.signatures import Seen
+from specfloor.triage.steps import (
+    Place,
+    step_of_avoiding,
+    step_of_upgrade,
+    steps_of_device,
+    steps_of_engines,
+    steps_of_signature,
+    steps_of_step_cost,
+)
+
+ACCEPTANCE = frozenset(
+    {
+        Finding.ACCEPT_ZERO,
+        Finding.ACCEPT_REGRESSION,
+        Finding.ACCEPT_DRIFT,
+        Finding.SUSPICIOUS_ACCEPTANCE,
+        Finding.TOPOLOGY,
+        Finding.OUTPUT_BROKEN,
+    }
+)
+"""The findings about drafts that are not accepted as they should be, or too well."""
+SPEED = frozenset(
+    {Finding.SPEED_REGRESSION, Finding.SPEED_REGRESSION_ACCEPT_OK, Finding.BATCH_FLIP}
+)
+ENDS = frozenset({Finding.CRASH, Finding.START_FAIL, Finding.HANG})
+INVALID = frozenset({Finding.BASELINE_INVALID, Finding.WORKLOAD_INVALID})
+
+
+class Speed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is known of the speed; ratios, None where not known.
+
+    ``speedup`` is off over on, ``length`` the acceptance length, ``step_cost`` the time of a step
+    with drafts over one without. ``flip`` says where speculation stops paying as requests are
+    added, with its figures.
+    """
+
+    speedup: float | None = None
+    length: float | None = None
+    step_cost: float | None = None
+    flip: str | None = None
+
+
+class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All that the chain goes by.
+
+    ``conclusions`` are what the judges said, of which only what is wrong matters; ``healthy`` why
+    acceptance is known to be as it should be, None where it is not known. ``seen`` are the
+    signatures that the figures bear and ``contrasts`` sentences on where the fault is and where it
+    is not. ``release`` is None where the ledger cannot be asked, for the reason ``unasked``.
+    ``setting`` are the facets known to hold or not; ``in_effect`` says that the configuration asked
+    for is, and from what. ``off_failure`` is how the arm without drafts ended, if badly, and
+    ``off_served`` whether it is known to have served. ``same_texts`` says that the answers are
+    those of the arm without drafts. ``devices`` are what samples of npu-smi show, and ``sampled``
+    whether there were any.
+    """
+
+    conclusions: tuple[Conclusion, ...]
+    cell: Cell | None = None
+    place: Place = Place()
+    release: str | None = None
+    unasked: str | None = None
+    family: str | None = None
+    method: str | None = None
+    healthy: str | None = None
+    seen: tuple[Seen, ...] = ()
+    contrasts: tuple[str, ...] = ()
+    setting: dict[Facet, bool] = {}
+    in_effect: str | None = None
+    off_failure: Conclusion | None = None
+    off_served: bool = False
+    same_texts: str | None = None
+    speed: Speed = Speed()
+    devices: tuple[Conclusion, ...] = ()
+    sampled: bool = False
+
+    def said(self, findings: frozenset[Finding]) -> tuple[Conclusion, ...]:
+        """Return the conclusions with one of some findings."""
+        return tuple(c for c in self.conclusions if c.finding in findings)
+
+
+def diagnose(facts: Facts, ledger: Ledger) -> Diagnosis:
+    """Return the chain's findings in order; no links when nothing is wrong."""
+    causes = _asked(facts, ledger)
+    links = [
+        *_ends(facts),
+        *_acceptance(facts),
+        *_configuration(facts),
+        *_known(facts, causes),
+        *_step_cost(facts),
+        *_adaptive(facts),
+        *_host(facts),
+    ]
+    if links:
+        links += _unknown(facts, links)
+    return Diagnosis(
+        cell=facts.cell,
+        links=tuple(links),
+        exonerated=tuple(_exonerated(facts)) if links else (),
+        ledger=_on_ledger(facts, causes) if links else None,
+        ledger_unknown=bool(links and causes and causes.unknown),
+    )
+
+
+def _ends(facts: Facts) -> Iterator[Link]:
+    off = facts.off_failure
+    for ended in facts.said(ENDS):
+        alone = off is None and facts.off_served
+        evidence = ("the arm without speculation served the same requests",) if alone else ()
+        step = Step(
+            "serve without --speculative-config and send the same requests",
+            "a failure there too exonerates speculation",
+        )
+        yield _link(Stage.RUN, ended, evidence=evidence, steps=() if off or alone else (step,))
+    if off is not None:
+        yield _link(
+            Stage.RUN,
+            Conclusion(
+                Finding.BASELINE_INVALID,
+                f"the arm without speculation cannot be compared with: {off.reason}",
+            ),
+        )
+    for invalid in facts.said(INVALID):
+        if off is None or invalid.finding is not Finding.BASELINE_INVALID:
+            yield _link(Stage.RUN, invalid)
+
+
+def _acceptance(facts: Facts) -> Iterator[Link]:
+    faults = facts.said(ACCEPTANCE)
+    for number, fault in enumerate(faults):
+        # what the figures look like belongs to the first: the others are the same loss again
+        steps = steps_of_engines() if fault.finding is Finding.TOPOLOGY else ()
+        if number or not (facts.seen or facts.contrasts):
+            yield _link(Stage.ACCEPTANCE, fault, steps=steps)
+            continue
+        for one in facts.seen:
+            steps += steps_of_signature(one.signature, facts.place)
+        shown = tuple(one.evidence for one in facts.seen)
+        signature = facts.seen[0].signature if facts.seen else fault.signature
+        yield _link(
+            Stage.ACCEPTANCE,
+            msgspec.structs.replace(fault, signature=signature),
+            evidence=(*shown, *facts.contrasts),
+            steps=steps,
+        )
+
+
+def _configuration(facts: Facts) -> Iterator[Link]:
+    for wrong in facts.said(frozenset({Finding.CONFIG_NOT_IN_EFFECT})):
+        step = Step(
+            "read `speculative_config` in the first lines of the server's log",
+            "a setting that the release does not know is refused there, or left out",
+        )
+        yield _link(Stage.CONFIGURATION, wrong, steps=(step,))
+
+
+def _asked(facts: Facts, ledger: Ledger) -> Causes | None:
+    """Ask the ledger about the first finding it may know the cause of; None when there is none."""
+    fault = _explained_by_a_fix(facts)
+    if fault is None or facts.release is None:
+        return None
+    return known_faults(
+        ledger,
+        facts.release,
+        kinds_of(fault.finding),
+        family=facts.family,
+        method=facts.method,
+        setting=facts.setting,
+        seen=[one.signature for one in facts.seen],
+    )
+
+
+def _explained_by_a_fix(facts: Facts) -> Conclusion | None:
+    """Return the finding to ask about: the ledger's rows are faults of speculation."""
+    for conclusion in facts.conclusions:
+        if conclusion.finding in ENDS and facts.off_failure is not None:
+            return None
+        if conclusion.finding in INVALID:
+            continue
+        if conclusion.finding in SPEED and facts.off_failure is not None:
+            continue
+        if kinds_of(conclusion.finding):
+            return conclusion
+    return None
+
+
+def _known(facts: Facts, causes: Causes | None) -> Iterator[Link]:
+    for fix in causes.fixes if causes else ():
+        if fix.fits is False:
+            continue
+        yield Link(
+            stage=Stage.KNOWN_FIX,
+            finding=Finding.KNOWN_FIX,
+            confidence=Confidence.LIKELY if fix.fits else Confidence.POSSIBLE,
+            sentence=fix.sentence,
+            evidence=tuple(one.evidence for one in facts.seen) if fix.fits else (),
+            fix=fix,
+            next=_confirming(fix, facts.place),
+        )
+
+
+def _confirming(fix: KnownFix, place: Place) -> tuple[Step, ...]:
+    steps = [step_of_avoiding(setting, fix.change) for setting in fix.avoided_by]
+    if fixed := fix.first_final or fix.first:
+        steps.append(step_of_upgrade(place, fixed, fix.change))
+    return tuple(steps)
+
+
+def _step_cost(facts: Facts) -> Iterator[Link]:
+    lost = facts.said(SPEED)
+    if not lost or facts.said(ACCEPTANCE) or facts.off_failure is not None:
+        return
+    speed, first = facts.speed, lost[0]
+    evidence = []
+    if speed.speedup and speed.length and speed.step_cost:
+        evidence.append(
+            f"speedup {speed.speedup:.2f} is acceptance length {speed.length:.2f} over step cost "
+            f"{speed.step_cost:.2f}"
+        )
+    eager = facts.setting.get(Facet.EAGER)
+    steps = steps_of_step_cost(facts.place, eager=eager)
+    if facts.healthy is None:
+        known = Step(
+            facts.place.suite("-k", "acceptance", "--floors", "new-ok"),
+            "acceptance that holds leaves the cost of a step, one that does not the draft",
+        )
+        yield Link(
+            Stage.STEP_COST,
+            first.finding or Finding.SPEED_REGRESSION,
+            Confidence.POSSIBLE,
+            "the step may have got dearer, but acceptance is not known to hold",
+            tuple(evidence),
+            next=(known, *steps),
+        )
+        return
+    where = "batch, graph or copies between host and device"
+    if speed.flip:
+        where = f"the batch: {speed.flip}"
+    elif eager:
+        where = "eager mode, in which the host starts every operator of draft and target by itself"
+    yield Link(
+        Stage.STEP_COST,
+        first.finding or Finding.SPEED_REGRESSION_ACCEPT_OK,
+        Confidence.SHOWN if speed.flip else Confidence.LIKELY,
+        f"drafts are accepted and do not pay, so a step with drafts costs too much: {where}",
+        tuple(evidence),
+        next=steps,
+    )
+
+
+def _adaptive(facts: Facts) -> Iterator[Link]:
+    moving = facts.setting.get(Facet.ADAPTIVE) or facts.setting.get(Facet.SCHEDULE)
+    lost = facts.said(ACCEPTANCE | SPEED)
+    if not moving or not lost:
+        return
+    settings = [facet for facet in (Facet.ADAPTIVE, Facet.SCHEDULE) if facts.setting.get(facet)]
+    yield Link(
+        Stage.ADAPTIVE,
+        Finding.BASELINE_INVALID,
+        Confidence.POSSIBLE,
+        "the number of drafted or verified tokens follows the load, which moves acceptance by "
+        "design; goodput and P99 decide whether it pays",
+        tuple(f"in effect: {facet.value}" for facet in settings),
+        next=(
+            Step(
+                "serve with a constant num_speculative_tokens",
+                "a figure that is back says the adaptation, not the draft",
+            ),
+        ),
+    )
+
+
+def _host(facts: Facts) -> Iterator[Link]:
+    for device in facts.devices:
+        if device.finding is Finding.HARDWARE:
+            yield _link(Stage.HOST, device, confidence=Confidence.POSSIBLE, steps=steps_of_device())
+
+
+def _unknown(facts: Facts, links: list[Link]) -> Iterator[Link]:
+    """Say that nothing explains it, unless a link after acceptance does with some confidence."""
+    faults = facts.said(ACCEPTANCE | SPEED | ENDS)
+    exonerated = facts.off_failure is not None and not facts.said(ACCEPTANCE)
+    if not faults or exonerated:
+        return
+    reasons = {Stage.CONFIGURATION, Stage.KNOWN_FIX, Stage.STEP_COST, Stage.ADAPTIVE, Stage.HOST}
+    if any(link.stage in reasons and link.confidence is not Confidence.POSSIBLE for link in links):
+        return
+    possible = any(link.stage in reasons for link in links)
+    yield Link(
+        Stage.UNKNOWN,
+        Finding.INCONCLUSIVE,
+        Confidence.POSSIBLE,
+        "none of the possible causes is shown to be it" if possible else "no known cause fits",
+        next=() if facts.sampled else steps_of_device(),
+    )
+
+
+def _exonerated(facts: Facts) -> Iterator[str]:
+    ended = facts.said(ENDS)
+    if ended and facts.off_failure is not None:
+        yield f"speculation: without it a launch failed too ({facts.off_failure.reason})"
+    if facts.said(SPEED) and facts.healthy and not facts.said(ACCEPTANCE):
+        yield f"the draft: {facts.healthy}"
+    if facts.in_effect and not facts.said(frozenset({Finding.CONFIG_NOT_IN_EFFECT})):
+        yield f"the configuration: {facts.in_effect}"
+    if facts.said(ACCEPTANCE) and facts.same_texts:
+        yield f"the target and the devices under it: {facts.same_texts}"
+    if facts.sampled and not facts.devices:
+        yield "the devices: npu-smi shows none that is unwell or shared"
+
+
+def _on_ledger(facts: Facts, causes: Causes | None) -> str | None:
+    if causes is None:
+        return facts.unasked
+    if causes.unknown:
+        return causes.unknown
+    against = sum(fix.fits is False for fix in causes.fixes)
+    told = f"{len(causes.fixes) - against} rows may be behind it"
+    if against:
+        told += f", {against} more are contradicted by the figures"
+    return f"asked about {causes.release}, up to {causes.as_of}: {told}"
+
+
+def _link(
+    stage: Stage,
+    conclusion: Conclusion,
+    *,
+    confidence: Confidence = Confidence.SHOWN,
+    evidence: tuple[str, ...] = (),
+    steps: tuple[Step, ...] = (),
+) -> Link:
+    assert conclusion.finding is not None
+    return Link(
+        stage=stage,
+        finding=conclusion.finding,
+        confidence=confidence,
+        sentence=conclusion.reason,
+        evidence=tuple(dict.fromkeys((*conclusion.evidence, *evidence))),
+        signature=conclusion.signature,
+        next=tuple(dict.fromkeys(steps)),
+    )

@@ -1,0 +1,335 @@
+"""What the shape of a loss says of its cause, judged from counts and their intervals.
+
+A signature is called only when an interval excludes that the figures look like it by chance. All
+intervals are at ``LEVEL``, so that a cell whose eight or so figures are all looked at is called
+wrongly in well under one of ten cases; the tests simulate how often, both ways.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from specfloor.ledger.model import Signature
+from specfloor.triage.standing import PERFECT_RATE, PERFECT_TOKENS, SPREAD, ZERO_FIRST, ZERO_RATE
+from specfloor.triage.tally import Tally
+
+LEVEL = 0.99
+_Z = 2.576
+"""The two-sided normal quantile of ``LEVEL``."""
+ALIVE = 0.15
+"""Acceptance of position 1 that a dead draft must exclude. Drafts that work keep 0.5 to 0.9 of it,
+and the worst of the ledger that is only damaged 0.27; dead ones keep 0.012 and less."""
+DEAD_NEXT = 0.02
+"""Chance that a position is accepted when the one before it was, below which it is dead. A draft
+that works keeps tens of percent, down to the last of 15 positions."""
+DEAD_LEAST = 50
+"""Drafts accepted at a position below which nothing is said of the next: 50 at a chance of 0.1
+would leave the next with none in 0.5 % of the cases, and drafts keep far more."""
+STEEP = 0.6
+"""What is left, from position 1 to a later one, of the chance to be accepted after the one before,
+below which positions fall apart rather than fade. Published profiles keep 0.75 or more."""
+POSITION_DROP = 0.08
+"""Fall of the acceptance of one position that is told, as a fraction of the drafts; a position that
+fell less for certain is called as it was."""
+POSITION_SLIP = 0.02
+"""Fall of one position that is still a release's or a machine's scatter."""
+ODD = 0.5
+"""Share of the others' acceptance under which an engine or a tier is called ill: they see other
+requests, so only what no mix of requests explains counts."""
+TREND = 0.25
+"""Share of the acceptance that must be lost from one end to the other for a trend to be one."""
+_FULL_DRAFTS = 0.9
+"""Share of k × drafts that must have been drafted: a position that was not is not dead."""
+
+
+class Share(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A share of some trials, with its interval at ``LEVEL``; all fractions."""
+
+    value: float
+    low: float
+    high: float
+    trials: int
+
+    def __str__(self) -> str:
+        """Return the share with its interval and what it rests on."""
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}] of {self.trials:,}"
+
+
+class Range(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A difference: its ends, in the unit of what differs."""
+
+    low: float
+    high: float
+
+
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Acceptance by position.
+
+    ``whole`` is of draft tokens, ``positions[i]`` of drafts, ``after[i]`` of the drafts whose
+    position before was accepted (``after[0]`` is ``positions[0]``); None is not known. ``full`` is
+    whether the drafts were all of k tokens.
+    """
+
+    whole: Share
+    positions: tuple[Share | None, ...] = ()
+    after: tuple[Share | None, ...] = ()
+    full: bool = True
+
+
+class Trend(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Acceptance at the two ends of an order, as mean over ``requests`` at either end.
+
+    ``fall`` is the interval of first minus last, with the domains of the requests held equal.
+    ``ends`` are the typical places: numbers in the order, or tokens of the input.
+    """
+
+    first: float
+    last: float
+    fall: Range
+    requests: int
+    ends: tuple[float, float]
+
+
+class Figures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a cell's figures show besides their mean.
+
+    ``engines`` are empty unless there are several. A trend is None where it cannot be told.
+    """
+
+    profile: Profile
+    engines: dict[str, Share] = {}
+    over_time: Trend | None = None
+    over_input: Trend | None = None
+
+
+class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A signature that the figures bear.
+
+    ``positions`` are those that fell, counted from 0. ``against`` is whether there were figures to
+    compare with; without them the shape alone speaks.
+    """
+
+    signature: Signature
+    evidence: str
+    positions: tuple[int, ...] = ()
+    against: bool = False
+
+
+def share(hits: int, trials: int, spread: float = SPREAD) -> Share:
+    """Return ``hits`` of ``trials`` with Wilson's interval, for tokens that come in requests.
+
+    Errors are ``spread`` times those of independent trials.
+    """
+    if not trials:
+        return Share(0.0, 0.0, 1.0, 0)
+    n, p = trials / spread**2, hits / trials
+    middle = (p + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    reach = _Z / (1 + _Z**2 / n) * math.sqrt(p * (1 - p) / n + (_Z / (2 * n)) ** 2)
+    return Share(p, max(0.0, middle - reach), min(1.0, middle + reach), trials)
+
+
+def profile_of(tally: Tally) -> Profile:
+    """Return the profile of counts that come without their requests."""
+    drafts = tally.drafts or 0
+    counts = tally.positions if drafts else ()
+    shares = tuple(None if n is None else share(min(n, drafts), drafts) for n in counts)
+    after = tuple(
+        None if before is None or here is None else share(min(here, before), before)
+        for before, here in pairwise(counts)
+    )
+    return Profile(
+        whole=share(tally.accepted_tokens, tally.draft_tokens),
+        positions=shares,
+        after=(*shares[:1], *after),
+        full=tally.draft_tokens >= _FULL_DRAFTS * len(counts) * drafts,
+    )
+
+
+def fall_between(there: Share, here: Share) -> Range:
+    """Return the interval of ``there`` − ``here``, from the intervals of two independent shares.
+
+    Newcombe, R. G. (1998), "Interval estimation for the difference between independent
+    proportions", Statistics in Medicine 17, method 10.
+    """
+    fall = there.value - here.value
+    low = math.hypot(there.value - there.low, here.high - here.value)
+    high = math.hypot(there.high - there.value, here.value - here.low)
+    return Range(fall - low, fall + high)
+
+
+def falls_of(here: Profile, there: Profile) -> tuple[Range | None, ...]:
+    """Return how far each position fell from one profile to another."""
+    return tuple(
+        None if a is None or b is None else fall_between(a, b)
+        for a, b in zip(there.positions, here.positions, strict=False)
+    )
+
+
+def falls_against(here: Profile, there: Sequence[float | None]) -> tuple[Range | None, ...]:
+    """Return how far each position fell from figures that are given without their counts."""
+    return tuple(
+        None if now is None or before is None else Range(before - now.high, before - now.low)
+        for now, before in zip(here.positions, there, strict=False)
+    )
+
+
+def seen_in(
+    figures: Figures, *, floor: float | None = None, falls: Sequence[Range | None] = ()
+) -> tuple[Seen, ...]:
+    """Return the signatures that figures bear, those that say most first.
+
+    Args:
+        figures: of one cell, or of some files.
+        floor: the acceptance rate that is expected, a fraction; None without one.
+        falls: how far each position fell against a healthy profile; empty without one.
+    """
+    whole = extreme(figures.profile)
+    if whole is not None:
+        return (whole,)
+    found = [_trend(figures.over_time, Signature.DECAYS, "of the run")]
+    found.append(_trend(figures.over_input, Signature.LONG_INPUT, "by length of the input"))
+    found.append(shape_of_falls(falls) or shape_alone(figures.profile, floor))
+    return tuple(one for one in found if one is not None)
+
+
+def extreme(profile: Profile) -> Seen | None:
+    """Return whether nothing or everything is accepted."""
+    whole = profile.whole
+    if whole.trials >= PERFECT_TOKENS and whole.value >= PERFECT_RATE:
+        return Seen(Signature.TOO_GOOD, f"accepted: {whole} draft tokens")
+    first = profile.positions[0] if profile.positions else None
+    dead = whole.value < ZERO_RATE and (first is None or first.value < ZERO_FIRST)
+    if dead and whole.trials and (first or whole).high < ALIVE:
+        told = f", position 1: {first} drafts" if first else ""
+        return Seen(Signature.ZERO, f"accepted: {whole} draft tokens{told}")
+    return None
+
+
+def shape_of_falls(falls: Sequence[Range | None]) -> Seen | None:
+    """Return the shape of a fall by position against a healthy profile; None when it is open.
+
+    Position 1 has fallen when more than ``POSITION_SLIP`` is certain, and is as it was when
+    ``POSITION_DROP`` is excluded.
+    """
+    if not falls or falls[0] is None:
+        return None
+    fallen = tuple(i for i, fall in enumerate(falls) if fall and fall.low > POSITION_SLIP)
+    if not fallen:
+        return None
+    told = ", ".join(f"{i + 1} by {_span(f)}" for i, f in enumerate(falls) if f and i in fallen)
+    evidence = f"acceptance fell at position {told}"
+    if fallen[0] == 0:
+        return Seen(Signature.ALL_POSITIONS, evidence, fallen, against=True)
+    if falls[0].high < POSITION_DROP:
+        evidence += f"; position 1 changed by {_span(falls[0])}"
+        return Seen(Signature.LATER_POSITIONS, evidence, fallen, against=True)
+    return None
+
+
+def shape_alone(profile: Profile, floor: float | None) -> Seen | None:
+    """Return what positions show without a profile to compare with.
+
+    A draft fades: the chance to be accepted after the position before does not rise with the
+    position. So the rate that is expected is a bound on position 1: were every chance the same, c,
+    the rate would be (c + c² + … + cᵏ) ÷ k, and position 1 of a healthy draft is c or more.
+    """
+    if not profile.positions or profile.positions[0] is None or not profile.full:
+        return None
+    first = profile.positions[0]
+    least = _even_chance(floor, len(profile.positions)) if floor else None
+    if least is not None and first.high < least - POSITION_SLIP:
+        return Seen(
+            Signature.ALL_POSITIONS,
+            f"position 1 is accepted in {first} drafts, and the rate {floor:.3f} takes {least:.3f}",
+            tuple(range(len(profile.positions))),
+        )
+    apart = falls_apart(profile)
+    if apart and (least is None or first.high >= least):
+        place = apart[0]
+        return Seen(
+            Signature.LATER_POSITIONS,
+            f"position {place + 1} is accepted after the one before it in {profile.after[place]}, "
+            f"position 1 in {first} drafts",
+            apart,
+        )
+    return None
+
+
+def dead_positions(profile: Profile) -> tuple[int, ...]:
+    """Return the positions, from 0, that accept next to nothing though the one before works."""
+    if not profile.full:
+        return ()
+    for place, here in enumerate(profile.after[1:], start=1):
+        if here is not None and here.trials >= DEAD_LEAST and here.value < DEAD_NEXT:
+            return tuple(range(place, len(profile.after)))
+    return ()
+
+
+def falls_apart(profile: Profile) -> tuple[int, ...]:
+    """Return the positions, from 0, from the first on that breaks off where the one before works.
+
+    It is dead, or its chance is under ``STEEP`` of position 1's for certain.
+    """
+    first = profile.after[0] if profile.after else None
+    if first is None or not profile.full:
+        return ()
+    for place, here in enumerate(profile.after[1:], start=1):
+        if here is not None and here.high < STEEP * first.low:
+            return tuple(range(place, len(profile.after)))
+    return dead_positions(profile)
+
+
+def fallen_positions(here: Profile, there: Sequence[float | None]) -> tuple[int, ...]:
+    """Return the positions, from 0, that accept ``POSITION_DROP`` less than they should, or worse.
+
+    For telling, not for judging: it compares values, not intervals.
+    """
+    return tuple(
+        i
+        for i, (now, before) in enumerate(zip(here.positions, there, strict=False))
+        if now is not None and before is not None and before - now.value > POSITION_DROP
+    )
+
+
+def odd_ones(shares: Mapping[str, Share]) -> dict[str, str]:
+    """Return the names whose acceptance no mix of requests explains, each with its evidence.
+
+    An engine (or a tier) is odd when it keeps less than ``ODD`` of the best of the others for
+    certain. With all of them ill there is no odd one.
+    """
+    found = {}
+    for name, here in shares.items():
+        best = max((s for n, s in shares.items() if n != name), key=lambda s: s.low, default=None)
+        if best is not None and here.high < ODD * best.low:
+            found[name] = f"{name} accepts {here} draft tokens, the best of the others {best}"
+    return found
+
+
+def _trend(trend: Trend | None, signature: Signature, order: str) -> Seen | None:
+    if trend is None or trend.fall.low <= TREND * trend.first:
+        return None
+    ends = " and ".join(f"{end:,.0f}" for end in trend.ends)
+    return Seen(
+        signature,
+        f"acceptance falls from {trend.first:.3f} to {trend.last:.3f} over the third parts {order} "
+        f"(around {ends}; {trend.requests} requests each; fall {_span(trend.fall)})",
+        against=True,
+    )
+
+
+def _even_chance(rate: float, k: int) -> float:
+    """Return c of (c + … + cᵏ) ÷ k = ``rate``, by bisection to a millionth."""
+    low, high = 0.0, 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        if sum(middle**i for i in range(1, k + 1)) / k < rate:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _span(one: Range) -> str:
+    return f"{one.low:.3f} to {one.high:.3f}"

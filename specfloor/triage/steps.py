@@ -1,0 +1,179 @@
+"""The next experiments, as commands: which outcome speaks for which cause."""
+
+import msgspec
+
+from specfloor.ledger.model import AVOIDED_BY, Facet, Signature
+from specfloor.triage.diagnosis import Step
+
+
+class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was measured, as far as it is known: what a command has to name."""
+
+    platform: str = "ascend"
+    release: str | None = None
+    family: str | None = None
+    method: str | None = None
+    k: int | None = None
+    workload: str | None = None
+    tier: str | None = None
+
+    def suite(self, *options: str, **changed: str | int | None) -> str:
+        """Return the suite's command for this place, with some of its options changed."""
+        whole = msgspec.structs.asdict(self) | changed
+        words = ["tox", "-e", whole["platform"], "--"]
+        for name, option in _OPTIONS.items():
+            if whole[name] is not None:
+                words += [option, str(whole[name])]
+        return " ".join([*words, *options])
+
+    def serve(self, *flags: str) -> str:
+        """Return the server's start with some flags added; the rest stays as it is."""
+        return f"vllm serve MODEL … {' '.join(flags)}"
+
+    def fixes(self) -> str:
+        """Return the question to the fix ledger."""
+        words = ["specfloor fixes --release", self.release or "RELEASE"]
+        words += ["--family", self.family or "FAMILY", "--method", self.method or "METHOD"]
+        return " ".join(words)
+
+
+_OPTIONS = {
+    "release": "--release",
+    "family": "--family",
+    "method": "--method",
+    "k": "--spec-tokens",
+    "workload": "--workload",
+    "tier": "--tier",
+}
+_EAGER = "--enforce-eager"
+
+
+def steps_of_signature(signature: Signature, place: Place) -> tuple[Step, ...]:
+    """Return the experiments that tell the causes of a signature apart, cheapest first."""
+    eager, one = place.serve(_EAGER), place.suite("-k", "acceptance", k=1)
+    match signature:
+        case Signature.ZERO:
+            return (
+                Step(
+                    place.fixes(),
+                    "a head, a rotation or a vocabulary map that the draft should share with the "
+                    "target is the usual cause; the known ones are listed",
+                ),
+                Step(eager, "zero there too rules the graph out"),
+                Step(one, "zero there too rules out what draft steps share"),
+            )
+        case Signature.ALL_POSITIONS:
+            return (
+                Step(eager, "position 1 that is back says the graph, not the weights"),
+                Step(
+                    "vllm serve MODEL_THAT_IS_NOT_QUANTISED …",
+                    "position 1 that is back says weights, scales or rotation",
+                ),
+                *(
+                    Step(served_with(AVOIDED_BY[facet]), _HANDS_OVER)
+                    for facet in (Facet.FLASHCOMM, Facet.DSA_CP, Facet.KV_POOL)
+                ),
+            )
+        case Signature.LATER_POSITIONS:
+            return (
+                Step(
+                    one,
+                    "position 1 that stays as it is says metadata that draft steps share: lengths, "
+                    "slots, positions",
+                ),
+                Step(eager, "positions that come back say metadata captured in the graph"),
+            )
+        case Signature.DECAYS:
+            return (
+                Step(
+                    place.suite("-k", "acceptance", "--no-early-stop"),
+                    "a restarted server that begins well and falls again says state leaks",
+                ),
+                Step(
+                    place.serve("--no-enable-prefix-caching", "--max-num-seqs 1"),
+                    "a rate that holds there says blocks of the cache, or requests that meet",
+                ),
+            )
+        case Signature.LONG_INPUT:
+            return (
+                Step(
+                    place.serve("--max-model-len 4096"),
+                    "the same prompts cut to 1,000 tokens: a rate that is back says the length, "
+                    "one that is not says the content",
+                ),
+            )
+        case Signature.TOO_GOOD:
+            return (
+                Step(
+                    place.suite("-k", "acceptance", "--no-early-stop"),
+                    "texts that differ from the off arm's at temperature 0 say the sampler; texts "
+                    "that loop are accepted whole by right",
+                ),
+            )
+
+
+_HANDS_OVER = "it hands the draft its hidden states: position 1 that is back says it does so wrong"
+
+
+def served_with(setting: str) -> str:
+    """Return the server's start under a setting: a flag as such, anything else in words."""
+    return f"vllm serve MODEL … {setting}" if setting.startswith("--") else f"serve with {setting}"
+
+
+def steps_of_engines() -> tuple[Step, ...]:
+    """Return what tells an engine's card from its rank and its weights."""
+    return (
+        Step(
+            "send the same prompts to each engine in turn (data_parallel_rank)",
+            "the same engine on the same prompts clears the mix of requests",
+        ),
+        Step(
+            "restart the server with its cards in another order (ASCEND_RT_VISIBLE_DEVICES)",
+            "a fault that stays with the rank clears the hardware, one that goes with the card "
+            "does not",
+        ),
+    )
+
+
+def steps_of_step_cost(place: Place, *, eager: bool | None) -> tuple[Step, ...]:
+    """Return what tells batch, graph and host copies apart where a step got dear."""
+    graph = (
+        Step("serve without --enforce-eager", "a speedup that is back says the graph")
+        if eager
+        else Step(
+            place.serve(_EAGER),
+            "an off arm and an on arm that slow down alike say the graph was in use on both",
+        )
+    )
+    return (
+        Step(
+            place.suite("-k", "speedup", *(f"--concurrency {n}" for n in (1, 4, 16))),
+            "a speedup that is there at 1 and gone at 16 says the batch, not the release",
+        ),
+        graph,
+        Step(
+            place.serve("--async-scheduling"),
+            "a step that gets cheaper says the host waits for copies of draft tokens",
+        ),
+    )
+
+
+def steps_of_device() -> tuple[Step, ...]:
+    """Return how the devices are looked at, which comes last."""
+    return (
+        Step(
+            "npu-smi info && specfloor triage npu-smi.txt",
+            "a chip that is unwell, hot or shared; without one the devices are cleared",
+        ),
+    )
+
+
+def step_of_avoiding(setting: str, change: str) -> Step:
+    """Return the experiment that confirms a known fault without another release."""
+    return Step(served_with(setting), f"acceptance that is back confirms {change}")
+
+
+def step_of_upgrade(place: Place, fixed: str, change: str) -> Step:
+    """Return the experiment that confirms a known fault on the release that has the fix."""
+    command = place.suite("-k", "acceptance", release=fixed)
+    return Step(command, f"acceptance that holds on {fixed} confirms {change}")

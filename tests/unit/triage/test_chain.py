@@ -1,0 +1,181 @@
+"""The chain: the order that saves days, what is exonerated, and what is never blamed."""
+
+import pytest
+
+from specfloor.ledger import read_ledger
+from specfloor.ledger.model import Facet, Signature
+from specfloor.triage.chain import Facts, Speed, diagnose
+from specfloor.triage.conclusions import Conclusion
+from specfloor.triage.diagnosis import Confidence, Stage
+from specfloor.triage.findings import Finding
+from specfloor.triage.signatures import Seen
+from specfloor.triage.steps import Place
+
+FELL = Conclusion(Finding.ACCEPT_REGRESSION, "it fell")
+SLOW = Conclusion(Finding.SPEED_REGRESSION_ACCEPT_OK, "it is slow")
+SLOWER = Conclusion(Finding.SPEED_REGRESSION, "it is slow")
+CRASH = Conclusion(Finding.CRASH, "it died")
+WRONG = Conclusion(Finding.CONFIG_NOT_IN_EFFECT, "k is 1")
+HOT = Conclusion(Finding.HARDWARE, "NPU 3 is unwell")
+LATER = Seen(Signature.LATER_POSITIONS, "position 2 of 800 drafts")
+
+
+def chained(*conclusions, **fields):
+    glm = {"release": "0.18.0", "family": "glm-5", "method": "mtp"}
+    place = Place(k=3, **glm)
+    return diagnose(Facts(conclusions, **{**glm, "place": place, **fields}), read_ledger())
+
+
+def stages(diagnosis):
+    return list(dict.fromkeys(link.stage for link in diagnosis.links))
+
+
+def test_nothing_wrong_has_no_links():
+    diagnosis = chained(Conclusion(Finding.EXPECTED, "as ever"), healthy="it holds")
+    assert (diagnosis.links, diagnosis.exonerated, diagnosis.ledger) == ((), (), None)
+
+
+def test_the_links_come_in_the_order_that_saves_days():
+    diagnosis = chained(
+        FELL, WRONG, SLOWER, seen=(LATER,), setting={Facet.ADAPTIVE: True}, devices=(HOT,)
+    )
+    assert stages(diagnosis) == [
+        Stage.ACCEPTANCE,
+        Stage.CONFIGURATION,
+        Stage.KNOWN_FIX,
+        Stage.ADAPTIVE,
+        Stage.HOST,
+    ]
+    assert diagnosis.links[0].evidence == ("position 2 of 800 drafts",)
+
+
+def test_a_signature_makes_a_known_fix_likely_and_says_how_to_confirm_it():
+    first = chained(FELL, seen=(LATER,)).causes[0]
+    assert (first.finding, first.confidence) == (Finding.KNOWN_FIX, Confidence.LIKELY)
+    assert first.fix.change == "10878"
+    assert "0.23.0" in first.sentence
+    commands = [step.command for step in first.next]
+    assert commands == [
+        "serve with num_speculative_tokens 1",
+        "tox -e ascend -- --release 0.23.0 --family glm-5 --method mtp --spec-tokens 3 "
+        "-k acceptance",
+    ]
+
+
+def test_without_a_signature_it_is_only_possible_and_the_rest_unknown():
+    diagnosis = chained(FELL)
+    assert {link.confidence for link in diagnosis.causes} == {Confidence.POSSIBLE}
+    assert diagnosis.links[-1].stage is Stage.UNKNOWN
+    assert diagnosis.links[-1].next[0].command.startswith("npu-smi info")
+
+
+def test_what_the_figures_contradict_is_not_offered():
+    diagnosis = chained(FELL, seen=(Seen(Signature.ZERO, "none of 900"),))
+    assert "10878" not in [fix.change for fix in diagnosis.known_fixes]
+    assert "contradicted by the figures" in diagnosis.ledger
+
+
+@pytest.mark.parametrize("slow", [SLOW, Conclusion(Finding.BATCH_FLIP, "loses at 16")])
+def test_speed_lost_with_healthy_acceptance_is_never_the_draft(slow):
+    diagnosis = chained(
+        slow, healthy="0.70 accepted", speed=Speed(speedup=0.9, length=3.1, step_cost=3.4)
+    )
+    assert Stage.ACCEPTANCE not in stages(diagnosis)
+    assert diagnosis.exonerated[0] == "the draft: 0.70 accepted"
+    cost = next(link for link in diagnosis.links if link.stage is Stage.STEP_COST)
+    assert cost.confidence is Confidence.LIKELY
+    assert cost.evidence == ("speedup 0.90 is acceptance length 3.10 over step cost 3.40",)
+    kinds = {row.id: row.kind.value for row in read_ledger().rows}
+    assert {kinds[fix.change] for fix in diagnosis.known_fixes} <= {"perf"}
+
+
+def test_where_the_batch_turns_it_round_it_is_the_batch():
+    diagnosis = chained(SLOW, healthy="yes", speed=Speed(flip="wins at 4, loses at 16"))
+    cost = next(link for link in diagnosis.links if link.stage is Stage.STEP_COST)
+    assert cost.confidence is Confidence.SHOWN
+    assert cost.sentence.endswith("the batch: wins at 4, loses at 16")
+
+
+def test_eager_mode_is_named():
+    diagnosis = chained(SLOW, healthy="yes", setting={Facet.EAGER: True})
+    cost = next(link for link in diagnosis.links if link.stage is Stage.STEP_COST)
+    assert "eager mode" in cost.sentence
+    assert "serve without --enforce-eager" in [step.command for step in cost.next]
+
+
+def test_speed_without_known_acceptance_asks_for_it_first():
+    diagnosis = chained(SLOWER)
+    cost = next(link for link in diagnosis.links if link.stage is Stage.STEP_COST)
+    assert cost.confidence is Confidence.POSSIBLE
+    assert "-k acceptance" in cost.next[0].command
+    assert diagnosis.exonerated == ()
+
+
+def test_speed_lost_with_the_acceptance_is_the_acceptance():
+    assert Stage.STEP_COST not in stages(chained(FELL, SLOWER, seen=(LATER,)))
+
+
+def test_a_crash_in_both_arms_exonerates_speculation():
+    diagnosis = chained(CRASH, off_failure=CRASH, unasked=None)
+    assert [link.finding for link in diagnosis.links] == [Finding.CRASH, Finding.BASELINE_INVALID]
+    assert diagnosis.known_fixes == ()
+    assert diagnosis.exonerated == ("speculation: without it a launch failed too (it died)",)
+
+
+def test_a_crash_with_speculation_alone_is_speculations():
+    diagnosis = chained(CRASH, off_served=True, release="0.25.1rc1", family="deepseek-v4")
+    assert diagnosis.links[0].evidence == ("the arm without speculation served the same requests",)
+    assert diagnosis.known_fixes
+    assert chained(CRASH).links[0].next[0].tells.endswith("exonerates speculation")
+
+
+def test_a_broken_off_arm_makes_the_comparison_invalid_and_blames_nobody():
+    diagnosis = chained(SLOWER, off_failure=CRASH)
+    assert [link.finding for link in diagnosis.links] == [Finding.BASELINE_INVALID]
+    assert diagnosis.known_fixes == ()
+
+
+def test_a_broken_off_arm_does_not_hide_a_loss_of_acceptance():
+    diagnosis = chained(FELL, off_failure=CRASH, seen=(LATER,))
+    assert [link.finding for link in diagnosis.links[:2]] == [
+        Finding.BASELINE_INVALID,
+        Finding.ACCEPT_REGRESSION,
+    ]
+    assert diagnosis.known_fixes[0].change == "10878"
+
+
+def test_the_devices_come_last_and_only_with_evidence():
+    assert Stage.HOST not in stages(chained(FELL, seen=(LATER,)))
+    diagnosis = chained(FELL, sampled=True, seen=(LATER,))
+    assert "the devices: npu-smi shows none that is unwell or shared" in diagnosis.exonerated
+    diagnosis = chained(FELL, devices=(HOT,), sampled=True)
+    assert stages(diagnosis)[-2:] == [Stage.HOST, Stage.UNKNOWN]
+
+
+def test_same_texts_exonerate_the_target():
+    diagnosis = chained(FELL, seen=(LATER,), same_texts="38 of 40 prompts got the off arm's text")
+    assert diagnosis.exonerated == (
+        "the target and the devices under it: 38 of 40 prompts got the off arm's text",
+    )
+
+
+def test_past_the_ledger_it_says_unknown():
+    diagnosis = chained(FELL, release="0.99.0")
+    assert diagnosis.ledger_unknown
+    assert "0.99.0 is past what the ledger has read" in diagnosis.ledger
+    assert diagnosis.known_fixes == ()
+    assert stages(diagnosis) == [Stage.ACCEPTANCE, Stage.UNKNOWN]
+
+
+def test_a_release_the_ledger_does_not_cover():
+    diagnosis = chained(FELL, release=None, unasked="the ledger is about vLLM-Ascend")
+    assert diagnosis.ledger == "the ledger is about vLLM-Ascend"
+    assert not diagnosis.ledger_unknown
+
+
+@pytest.mark.parametrize("signature", list(Signature))
+def test_every_signature_has_experiments_that_name_the_place(signature):
+    steps = chained(FELL, seen=(Seen(signature, "so"),)).links[0].next
+    assert steps
+    assert all(step.command and step.tells for step in steps)
+    assert "MODEL" in steps[0].command or "glm-5" in steps[0].command
