@@ -5,11 +5,14 @@ workload or other hardware, and often of a handful of prompts. What decides is a
 """
 
 import functools
+import os
 from collections.abc import Callable, Collection
 from importlib import resources
+from pathlib import Path
 from typing import Literal
 
 import msgspec
+import platformdirs
 
 from specfloor.catalog import Catalog, load_catalog
 from specfloor.cells import Cell, slug
@@ -24,7 +27,11 @@ Kind = Literal["golden", "minimum", "measured", "advice", "synthetic"]
 """What a figure is to its owner: the value a test compares with; the least a test takes; a result
 told in passing; a rule of thumb; a length that benchmarks are made to have."""
 
-Owner = Literal["vllm-ascend", "vLLM", "InferenceX", "TensorRT-LLM"]
+OWNERS = ("vllm-ascend", "vLLM", "InferenceX", "TensorRT-LLM")
+"""Whose figures come with specfloor; golden files that are imported name their own."""
+
+FOLDER = "SPECFLOOR_REFERENCES"
+"""The environment variable that names the folder of imported references."""
 
 FEW_PROMPTS = 10
 """Below this many prompts a figure ranks behind others. One draft more or less then moves it by
@@ -56,7 +63,8 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     first and the last of the owner's releases seen to carry the figure (for TensorRT-LLM and
     InferenceX unknown); ``date`` is when it was last changed. ``minimum`` is the least value that
     passes the owner's own test, ``tolerance`` its rule in words. ``source`` is a file or page of
-    the owner's repository.
+    the owner's repository. ``interval`` is low, high and confidence level where the owner gives
+    one.
     """
 
     family: str
@@ -64,7 +72,7 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     quantity: Quantity
     value: tuple[float, ...]
     kind: Kind
-    owner: Owner
+    owner: str
     source: str
     k: int | None = None
     minimum: float | None = None
@@ -83,6 +91,7 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     since: str | None = None
     until: str | None = None
     date: str | None = None
+    interval: tuple[float, float, float] | None = None
     tolerance: str | None = None
     lowered: tuple[Lowering, ...] = ()
     note: str | None = None
@@ -94,9 +103,51 @@ class _DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def load_references() -> tuple[Reference, ...]:
-    """Return every reference; raises msgspec.ValidationError when the file is not of its shape."""
+    """Return every reference that comes with specfloor.
+
+    Raises msgspec.ValidationError when the file is not of its shape.
+    """
     data = resources.files("specfloor.catalog") / "data" / "references.json"
     return msgspec.json.decode(data.read_bytes(), type=_DataFile).references
+
+
+def imported_folder() -> Path:
+    """Return where imported references are kept, one file an import."""
+    if folder := os.environ.get(FOLDER):
+        return Path(folder)
+    return platformdirs.user_data_path("specfloor") / "references"
+
+
+def keep_references(references: tuple[Reference, ...], name: str) -> Path:
+    """Keep references under a name from now on, in the place of those of that name; return where.
+
+    Raises:
+        UsageError: the folder cannot be written.
+    """
+    path = imported_folder() / f"{name}.json"
+    data = msgspec.json.format(msgspec.json.encode(_DataFile(references)), indent=1)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data + b"\n")
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be written ({error.strerror}); name a folder that can with {FOLDER}"
+        ) from None
+    _imported.cache_clear()
+    return path
+
+
+@functools.cache
+def _imported(folder: Path) -> tuple[Reference, ...]:
+    found: list[Reference] = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            found += msgspec.json.decode(path.read_bytes(), type=_DataFile).references
+        except (OSError, msgspec.DecodeError) as error:
+            raise UsageError(
+                f"{path}, imported references, cannot be read ({error}); remove it or import again"
+            ) from None
+    return tuple(found)
 
 
 def references_for(
@@ -129,17 +180,20 @@ def references_for(
     return _select(catalog, families, name, k=k, tier=tier, quantity=quantity)
 
 
-def beside(cell: Cell, limit: int = 4) -> tuple[str, ...]:
-    """Return the references that a report sets beside a cell, one line of text each.
+def fitting(cell: Cell, limit: int = 4) -> tuple[Reference, ...]:
+    """Return the references to set beside a cell: at most ``limit``, nearest first.
 
-    At most ``limit``, nearest first. Those known to be of something else are left out: another
-    draft model, thinking the other way, for a speedup another concurrency. What is unknown of a
-    reference leaves it in.
+    Those known to be of something else are left out: another draft model, thinking the other way,
+    for a speedup another concurrency. What is unknown of a reference leaves it in.
     """
     catalog = load_catalog()
     found = _select(catalog, {cell.family}, slug(cell.method), k=cell.k, tier=cell.tier)
-    fitting = (r for r in found if not _of_something_else(r, cell, catalog))
-    return tuple(describe(reference) for reference in list(fitting)[:limit])
+    return tuple([r for r in found if not _of_something_else(r, cell, catalog)][:limit])
+
+
+def beside(cell: Cell, limit: int = 4) -> tuple[str, ...]:
+    """Return what :func:`fitting` returns as one line of text each, for a report."""
+    return tuple(describe(reference) for reference in fitting(cell, limit))
 
 
 def describe(reference: Reference) -> str:
@@ -171,6 +225,7 @@ def conditions(reference: Reference) -> tuple[str, ...]:
         r.setting,
         r.hardware,
         _releases(r),
+        r.interval and _interval(*r.interval),
         r.tolerance and f"tolerance {r.tolerance}",
         r.minimum and f"passes from {r.minimum:.4g}",
         *(f"lowered {low.when} from {_numbers(low.before, ' ')}" for low in r.lowered),
@@ -196,6 +251,11 @@ _THINKING = {"off": False, "none": None, "adaptive": None}
 """Whether a tier thinks; one that is not named here does. ``none`` is a model without a switch."""
 
 
+def thinks(tier: str) -> bool | None:
+    """Return whether a tier thinks; None where that is not the tier's to say."""
+    return _THINKING.get(tier, True)
+
+
 def _families(asked: str, catalog: Catalog) -> Collection[str]:
     try:
         return {catalog.family(asked).name}
@@ -214,7 +274,7 @@ def _select(
 ) -> tuple[Reference, ...]:
     found = (
         r
-        for r in load_references()
+        for r in (*load_references(), *_imported(imported_folder()))
         if (families is None or r.family in families)
         and method in (None, r.method)
         and (k is None or r.k in (None, k))
@@ -228,7 +288,8 @@ def _nearness(catalog: Catalog, tier: str | None) -> Callable[[Reference], tuple
 
     def key(r: Reference) -> tuple[object, ...]:
         return (
-            place[r.family],
+            # an imported one may be of a family that the catalogue does not have
+            place.get(r.family, len(place)),
             r.method,
             r.k is None,
             r.k or 0,
@@ -246,7 +307,8 @@ def _nearness(catalog: Catalog, tier: str | None) -> Callable[[Reference], tuple
 
 
 def _other_draft(reference: Reference, catalog: Catalog) -> bool:
-    methods = catalog.families[reference.family].methods
+    family = catalog.families.get(reference.family)
+    methods = family.methods if family else ()
     known = {
         draft
         for method in methods
@@ -257,8 +319,8 @@ def _other_draft(reference: Reference, catalog: Catalog) -> bool:
 
 
 def _other_thinking(reference: Reference, tier: str | None) -> bool:
-    thinks = _THINKING.get(tier, True) if tier else None
-    return thinks is not None and reference.thinking is (not thinks)
+    asked = thinks(tier) if tier else None
+    return asked is not None and reference.thinking is (not asked)
 
 
 def _of_something_else(reference: Reference, cell: Cell, catalog: Catalog) -> bool:
@@ -274,6 +336,10 @@ def _of_something_else(reference: Reference, cell: Cell, catalog: Catalog) -> bo
 
 def _numbers(values: tuple[float, ...], joint: str) -> str:
     return joint.join(f"{value:.4g}" for value in values)
+
+
+def _interval(low: float, high: float, level: float) -> str:
+    return f"{level:.0%} interval {low:.4g} to {high:.4g}"
 
 
 def _sample(reference: Reference) -> str | None:

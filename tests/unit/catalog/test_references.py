@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from specfloor.catalog import load_catalog
 from specfloor.catalog.references import (
     FEW_PROMPTS,
+    OWNERS,
     Lowering,
     Reference,
     beside,
@@ -80,6 +81,10 @@ def test_what_was_lowered_is_lower_and_ends_at_the_figure():
         assert low.after == r.value, r
 
 
+def test_owners_are_those_whose_figures_come_with_specfloor():
+    assert {r.owner for r in load_references()} == set(OWNERS)
+
+
 def test_no_reference_is_there_twice():
     assert len(set(load_references())) == len(load_references())
 
@@ -98,7 +103,7 @@ def test_the_file_is_read_once_and_a_field_it_should_not_have_is_refused():
     assert load_references() is load_references()
     row = msgspec.to_builtins(load_references()[0])
     assert msgspec.convert(row, Reference) == load_references()[0]
-    for wrong in ({"K": 3}, {"quantity": "tps"}, {"owner": "somebody"}, {"value": 2.99}):
+    for wrong in ({"K": 3}, {"quantity": "tps"}, {"kind": "rumour"}, {"value": 2.99}):
         with pytest.raises(msgspec.ValidationError):
             msgspec.convert(row | wrong, Reference)
 
