@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from specfloor.runs.records import PerRequestSpeculation
+from specfloor.runs.records import PerRequestSpeculation, ToolCall
 
 _UNKNOWN = -1
 _SHOWN = 200  # characters of an unreadable event that go into a message
@@ -19,10 +19,21 @@ class AnswerError(Exception):
     """The answer broke off or is none; the message says why, as a clause without a full stop."""
 
 
+class _Function(msgspec.Struct, gc=False):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _CallDelta(msgspec.Struct, gc=False):
+    index: int = 0
+    function: _Function | None = None
+
+
 class _Delta(msgspec.Struct, gc=False):
     content: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
+    tool_calls: list[_CallDelta] | None = None
 
 
 class _Choice(msgspec.Struct, gc=False):
@@ -71,6 +82,7 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     speculation: PerRequestSpeculation | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
 
     @property
     def text_sha256(self) -> str:
@@ -93,6 +105,8 @@ class AnswerReader:
         self._ids: list[int] = []
         self._text: list[str] = []
         self._reasoning: list[str] = []
+        self._calls: dict[int, tuple[list[str], list[str]]] = {}
+        """Pieces of the name and of the arguments, by the index of the call."""
         self._finish_reason: str | None = None
         self._usage: _Usage | None = None
         self._speculation: PerRequestSpeculation | None = None
@@ -141,8 +155,10 @@ class AnswerReader:
             if thought := delta.reasoning or delta.reasoning_content:
                 self._reasoning.append(thought)
                 carried = True
-        if choice.finish_reason is not None:
-            self._finish_reason = choice.finish_reason
+            if delta.tool_calls:
+                self._take_calls(delta.tool_calls)
+                carried = True
+        self._finish_reason = choice.finish_reason or self._finish_reason
         if (usage := chunk.usage) is not None:
             self._usage = usage
         if (ids := choice.token_ids) is not None:
@@ -156,6 +172,13 @@ class AnswerReader:
         if count:
             self._counts.append(count)
             self._at.append(at)
+
+    def _take_calls(self, deltas: list[_CallDelta]) -> None:
+        for delta in deltas:
+            names, arguments = self._calls.setdefault(delta.index, ([], []))
+            if delta.function is not None:
+                names.append(delta.function.name or "")
+                arguments.append(delta.function.arguments or "")
 
     def _take_without_choices(self, chunk: _Chunk) -> None:
         """Take the usage and rung A that come last, or an error."""
@@ -180,6 +203,10 @@ class AnswerReader:
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
             speculation=self._speculation,
+            tool_calls=tuple(
+                ToolCall("".join(names), "".join(arguments))
+                for _, (names, arguments) in sorted(self._calls.items())
+            ),
         )
 
     def check_end(self) -> None:

@@ -276,6 +276,7 @@ class _Run:
             token_ids=answer.token_ids,
             speculation=answer.speculation,
             error=error,
+            tool_calls=answer.tool_calls,
         )
 
     async def _exchange(self, body: bytes, reader: AnswerReader) -> None:

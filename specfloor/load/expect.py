@@ -1,8 +1,20 @@
 """What the answer to a checkable prompt must be; judged by :mod:`specfloor.judge.output`."""
 
+from fractions import Fraction
 from typing import Any
 
 import msgspec
+
+
+def check_schema(schema: dict[str, Any]) -> None:
+    """Raise ValueError when ``schema`` is no JSON Schema."""
+    # only sets that have schemas pay for the import
+    from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise ValueError(f"no JSON Schema: {error.message}") from None
 
 
 class ExpectNumber(
@@ -11,6 +23,12 @@ class ExpectNumber(
     """The number that the answer ends with: ``42``, ``-3.5`` or a fraction such as ``5/6``."""
 
     value: str
+
+    def __post_init__(self) -> None:
+        try:
+            Fraction(self.value)
+        except (ValueError, ZeroDivisionError):
+            raise ValueError(f"value {self.value!r} is no number") from None
 
 
 class ExpectText(
@@ -35,6 +53,9 @@ class ExpectJson(
     """One JSON value that ``schema`` (JSON Schema, draft 2020-12) accepts, and nothing else."""
 
     schema: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        check_schema(self.schema)
 
 
 class ExpectedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

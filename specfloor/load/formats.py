@@ -163,7 +163,10 @@ def _prompt(value: object, number: int) -> tuple[str, Prompt | None]:
             domain = next(
                 (value[f] for f in ("domain", "category") if isinstance(value.get(f), str)), ""
             )
-            return name, Prompt(prompt_id, domain or name, messages, **more)
+            try:
+                return name, Prompt(prompt_id, domain or name, messages, **more)
+            except ValueError as error:
+                raise _FieldError(str(error)) from None
     known = ", ".join("+".join(sorted(fields)) for fields, _, _ in _SHAPES)
     has = ", ".join(sorted(value)) or "none"
     raise _FieldError(f"no field of a format known here ({known}); it has: {has}")

@@ -44,13 +44,15 @@ def request_body(
 
     Args:
         model: the served model name.
-        prompt: what to send.
+        prompt: what to send. Its tools are offered as ``auto`` does, which a server refuses unless
+            it was started with ``--enable-auto-tool-choice`` and ``--tool-call-parser``.
         sampling: how to sample.
         template: arguments of the chat template, such as ``{"enable_thinking": True}``.
         continuous_usage: whether every chunk is to carry usage so far, for servers that know no
             ``return_token_ids`` (vLLM before 0.10.2 ignores that field).
     """
     usage = {"include_usage": True} | ({"continuous_usage_stats": True} if continuous_usage else {})
+    tools = {"tools": prompt.tools, "tool_choice": "auto"} if prompt.tools else {}
     return msgspec.json.encode(
         {
             "model": model,
@@ -60,5 +62,6 @@ def request_body(
             "return_token_ids": True,
             "chat_template_kwargs": dict(template),
         }
+        | tools
         | msgspec.structs.asdict(sampling)
     )

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from specfloor.errors import UsageError
-from specfloor.load.expect import Expect
+from specfloor.load.expect import Expect, ExpectToolCalls, check_schema
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,6 +35,26 @@ class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         for name in ("id", "domain", "messages"):
             if not getattr(self, name):
                 raise ValueError(f"{name} is empty")
+        offered = self.parameters
+        if isinstance(self.expect, ExpectToolCalls):
+            if unknown := {call.name for call in self.expect.calls} - offered.keys():
+                raise ValueError(f"expect names tools that are not offered: {sorted(unknown)}")
+            for schema in offered.values():
+                check_schema(schema)
+
+    @property
+    def parameters(self) -> dict[str, dict[str, Any]]:
+        """The schema of the parameters of each tool, by its name."""
+        return dict(_named(number, tool) for number, tool in enumerate(self.tools, start=1))
+
+
+def _named(number: int, tool: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    match tool.get("function"):
+        case {"name": str(name), "parameters": dict(schema)}:
+            return name, schema
+        case {"name": str(name)}:
+            return name, {}
+    raise ValueError(f"tools, item {number}: no function with a name")
 
 
 def load_workload(path: Path) -> tuple[Prompt, ...]:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specfloor.load.answer import AnswerError, AnswerReader
+from specfloor.runs.records import ToolCall
 
 steady = settings(derandomize=True, deadline=None)
 
@@ -189,3 +190,35 @@ def test_done_is_an_end_without_a_reason():
 def test_an_aborted_answer_is_an_error():
     with pytest.raises(AnswerError, match="aborted"):
         read(chunk("a", [1], "abort"), DONE)
+
+
+def call(index, **function):
+    return {"index": index, "function": function}
+
+
+def test_tool_calls_are_put_together_by_index():
+    answer = read(
+        chunk("I look.", [1]),
+        chunk(ids=[2, 3], tool_calls=[call(0, name="weather", arguments="")]),
+        chunk(ids=[4], tool_calls=[call(0, arguments='{"city": ')]),
+        chunk(
+            ids=[5, 6, 7],
+            tool_calls=[call(0, arguments='"Oslo"}'), call(1, name="time", arguments="{}")],
+        ),
+        chunk(ids=[8], reason="tool_calls"),
+        last(8),
+        DONE,
+    )
+    assert answer.tool_calls == (ToolCall("weather", '{"city": "Oslo"}'), ToolCall("time", "{}"))
+    assert answer.text == "I look."
+    assert answer.chunk_tokens == (1, 2, 1, 3, 1)
+
+
+def test_a_call_without_a_name_is_kept_for_the_judgement():
+    answer = read(
+        chunk(tool_calls=[call(0, name=None, arguments='{"a"')]),
+        chunk(tool_calls=[{"index": 0, "function": None}], reason="tool_calls"),
+        DONE,
+    )
+    assert answer.tool_calls == (ToolCall("", '{"a"'),)
+    assert answer.chunk_tokens == ()

@@ -154,6 +154,7 @@ GOOD = '{"prompt": "Hi"}\n'
             ["line 1", "item 1, 'content', part 1", "text"],
         ),
         (GOOD + '{"prompt": "a", "tools": {"a": 1}}', ["line 2", "'tools'"]),
+        ('{"prompt": "a", "tools": [{"name": "f"}]}', ["line 1", "tools, item 1"]),
         ('{"id": "a", "domain": "d", "messages": [{"role": "user"}]}', ["line 1", "content"]),
         (
             '{"id": "a", "domain": "\\ud83d", "messages": [{"role": "user", "content": "a"}]}',
@@ -188,15 +189,16 @@ def test_a_file_that_is_no_text_or_not_there(tmp_path):
         load_any(tmp_path)
 
 
+FIELDS = (
+    *("id", "domain", "messages", "prompt", "turns", "conversations", "question", "answer"),
+    *("from", "value", "role", "content", "tools", "expect", "type", "text"),
+)
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(
-                ["id", "domain", "messages", "prompt", "turns", "conversations", "question"]
-                + ["answer", "from", "value", "role", "content", "tools", "expect", "type", "text"]
-            ),
+            st.sampled_from(FIELDS),
             inner,
             max_size=4,
         )

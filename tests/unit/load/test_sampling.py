@@ -1,5 +1,7 @@
 import json
 
+import msgspec
+
 from specfloor.load.sampling import Sampling, request_body
 from specfloor.load.workload import Message, Prompt
 
@@ -55,6 +57,15 @@ def test_sends_the_prompt_and_the_tier():
         {"role": "user", "content": "Hi"},
     ]
     assert sent["chat_template_kwargs"] == {"enable_thinking": True}
+
+
+def test_offers_the_tools_of_a_prompt():
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    prompt = msgspec.structs.replace(PROMPT, tools=(tool,))
+    raw = request_body("m", prompt, Sampling(max_tokens=1), {}, continuous_usage=False)
+    sent = json.loads(raw)
+    assert (sent["tools"], sent["tool_choice"]) == ([tool], "auto")
+    assert not {"tools", "tool_choice"} & body().keys()
 
 
 def test_a_forced_length_ignores_the_end_of_sequence():

@@ -54,6 +54,10 @@ def test_reads_prompts_in_file_order(workload):
         ((line(colour="red"),), ["line 1", "colour"]),
         ((line(tools={}),), ["line 1", "tools"]),
         ((line(expect={"kind": "number"}),), ["line 1", "expect", "value"]),
+        ((line(tools=[{"function": {}}]),), ["line 1", "tools, item 1", "name"]),
+        ((line(expect={"kind": "number", "value": "3 apples"}),), ["line 1", "3 apples"]),
+        ((line(expect={"kind": "json", "schema": {"type": "thing"}}),), ["line 1", "JSON Schema"]),
+        ((line(expect={"kind": "tool_calls", "calls": [{"name": "g"}]}),), ["line 1", "'g'"]),
         ((line(expect={"kind": "mood", "value": "good"}),), ["line 1", "expect", "kind"]),
         (("",), ["no prompt"]),
     ],
@@ -123,8 +127,11 @@ def test_reads_what_the_answer_must_be(workload):
 
 def test_the_fingerprint_covers_tools_and_expectation_whatever_the_order_of_their_keys():
     (plain,) = prompts(1)
-    one = msgspec.structs.replace(plain, tools=({"a": 1, "b": {"c": 2, "d": 3}},))
-    other = msgspec.structs.replace(plain, tools=({"b": {"d": 3, "c": 2}, "a": 1},))
+    schema = {"type": "object", "required": ["x"]}
+    one, other = (
+        msgspec.structs.replace(plain, tools=({"function": {"name": "f", "parameters": given}},))
+        for given in (schema, dict(reversed(schema.items())))
+    )
     checked = msgspec.structs.replace(plain, expect=ExpectNumber("1"))
     assert fingerprint([one]) == fingerprint([other])
     assert len({fingerprint([p]) for p in (plain, one, checked)}) == 3
