@@ -1,8 +1,8 @@
 """From a selection to cells, and from cells to launches: what will be started, in which order."""
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -12,9 +12,14 @@ from specfloor.cells import OFF, Arm, Cell, slug
 from specfloor.errors import UsageError
 from specfloor.runs.records import BlockKey, LaunchKey, Purpose
 
+_Named = TypeVar("_Named")
+
 
 class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the user narrowed the matrix to; an empty field means the default set."""
+    """What the user narrowed the matrix to; an empty field means the default set.
+
+    ``all`` alone names every release or family of the platform.
+    """
 
     platform: str = "cpu"
     releases: tuple[str, ...] = ()
@@ -100,8 +105,8 @@ def _check_every_name_counts(
 ) -> None:
     """Raise UsageError for a name that no cell bears: a misspelling must not pass in silence."""
     asked = (
-        ("--release", {catalog.release(name).name for name in selection.releases}, "release"),
-        ("--family", {catalog.family(name).name for name in selection.families}, "family"),
+        ("--release", {r.name for r in _named(selection.releases, catalog.release)}, "release"),
+        ("--family", {f.name for f in _named(selection.families, catalog.family)}, "family"),
         ("--method", set(selection.methods), "method"),
         ("--spec-tokens", set(map(str, selection.spec_tokens)), "k"),
         ("--workload", set(selection.workloads), "workload"),
@@ -119,7 +124,17 @@ def _check_every_name_counts(
         raise UsageError("the selection leaves no cell to run")
 
 
+EVERY = "all"
+"""As a release or family of a selection: every one of the platform."""
+
+
+def _named(names: Sequence[str], known: Callable[[str], _Named]) -> list[_Named]:
+    return [] if names == (EVERY,) else [known(name) for name in names]
+
+
 def _releases(catalog: Catalog, selection: Selection) -> list[Release]:
+    if selection.releases == (EVERY,):
+        return [r for r in catalog.releases.values() if r.platform == selection.platform]
     if selection.releases:
         # in the order given: the first is the baseline
         found = [catalog.release(name) for name in selection.releases]
@@ -132,6 +147,8 @@ def _releases(catalog: Catalog, selection: Selection) -> list[Release]:
 
 
 def _families(catalog: Catalog, selection: Selection) -> list[Family]:
+    if selection.families == (EVERY,):
+        return [f for f in catalog.families.values() if f.platform == selection.platform]
     if selection.families:
         found = [catalog.family(name) for name in selection.families]
         return list({family.name: family for family in found}.values())

@@ -10,6 +10,7 @@ import msgspec
 from specfloor.catalog import Catalog
 from specfloor.cells import Cell
 from specfloor.engines.command import method_of
+from specfloor.engines.routes import ImageRoute, Route, VenvRoute, route_of
 from specfloor.errors import UsageError
 from specfloor.experiments.base import ExperimentJudgement, Size
 from specfloor.experiments.registry import EXPERIMENTS
@@ -177,7 +178,7 @@ class Session:
 
         A run takes long, and what is wrong with its inputs is better said before it.
         """
-        self._check_interpreters()
+        self._check_routes()
         for one in self.wanted:
             entry = self.floors.of_acceptance(one.cell, self.catalog.family(one.cell.family))
             if isinstance(entry, Floor):
@@ -186,21 +187,18 @@ class Session:
             for block in launch.blocks:
                 self.block_plan(launch.key, block)
 
-    def _check_interpreters(self) -> None:
-        """Refuse to give one interpreter to several releases: it holds one of them at most."""
-        releases = {
-            key: self.catalog.release(key) for key in {one.cell.release for one in self.wanted}
-        }
-        pythons: dict[Path | None, list[str]] = {}
-        for name, release in sorted(releases.items()):
-            named = self.settings.engine_python(name)
-            if named or release.kind == "host":
-                pythons.setdefault(named, []).append(name)
-        for sharing in pythons.values():
+    def _check_routes(self) -> None:
+        """Refuse to reach several releases in one way: what is there holds one of them at most."""
+        ways: dict[Route, list[str]] = {}
+        for name in sorted({one.cell.release for one in self.wanted}):
+            route = route_of(self.catalog.release(name), self.settings.route(name))
+            if route not in (VenvRoute(), ImageRoute()):
+                ways.setdefault(route, []).append(name)
+        for sharing in ways.values():
             if len(sharing) > 1:
                 raise UsageError(
-                    f"{' and '.join(sharing)} would run with the same interpreter; name one for "
-                    "each with --engine-python RELEASE=PATH"
+                    f"{' and '.join(sharing)} would run with the same engine; name one for each "
+                    "with --engine-python RELEASE=PATH or --engine RELEASE=WAY"
                 )
 
     def open(

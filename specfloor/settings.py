@@ -8,12 +8,15 @@ from typing import Literal
 
 import msgspec
 
+from specfloor.catalog import load_catalog
+from specfloor.catalog.model import Soc
+from specfloor.catalog.onsite import Site, on_site
+from specfloor.engines.routes import EVERY_RELEASE, PythonRoute, Route
 from specfloor.errors import UsageError
+from specfloor.host.hardware import find_hardware
 from specfloor.judge.cell import Rule
 from specfloor.plan import Selection
 
-EVERY_RELEASE = ""
-"""The key of the interpreter for releases that have none of their own."""
 START_TIMEOUT_S = {"cpu": 600.0, "ascend": 2400.0}
 """Seconds a server may take to become healthy: large models on NPUs take 15 minutes and more."""
 
@@ -24,8 +27,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     Times are in seconds. ``launches`` is the number of launches an arm of a cell with a speed
     floor; None takes what the floor's own record says. ``floors_dir`` holds ``*.toml``,
     ``workloads_dir`` one folder a workload set. ``experiments`` is how much experiments measure,
-    None for none. ``engine_pythons`` maps releases to the interpreter that has their vLLM,
-    :data:`EVERY_RELEASE` to that of those without one of their own.
+    None for none. ``routes`` maps releases to how their engine is reached,
+    :data:`~specfloor.engines.routes.EVERY_RELEASE` to that of those without one of their own.
+    ``soc`` and ``cards`` say which NPUs there are instead of the host itself; ``models`` and
+    ``drafts`` where checkpoints are, as of :func:`~specfloor.catalog.onsite.on_site`.
 
     Raises:
         UsageError: a value is out of its range.
@@ -48,13 +53,32 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     silence_timeout_s: float = 60.0
     baseline: Path | None = None
     cache: Path | None = None
-    engine_pythons: Mapping[str, Path] = MappingProxyType({})
+    routes: Mapping[str, Route] = MappingProxyType({})
+    soc: Soc | None = None
+    cards: int | None = None
+    models: Mapping[str, str] = MappingProxyType({})
+    drafts: Mapping[str, str] = MappingProxyType({})
 
-    def engine_python(self, release: str) -> Path | None:
-        """Return the interpreter that was named for a release, if one was."""
-        return self.engine_pythons.get(release) or self.engine_pythons.get(EVERY_RELEASE)
+    def route(self, release: str) -> Route | None:
+        """Return the way to a release's engine that was asked for, if one was."""
+        return self.routes.get(release) or self.routes.get(EVERY_RELEASE)
 
     def __post_init__(self) -> None:
+        self._check_numbers()
+        for option, folder in (
+            ("--floors-dir", self.floors_dir),
+            ("--workloads-dir", self.workloads_dir),
+        ):
+            if not folder.is_dir():
+                raise UsageError(f"{option} {folder} is no folder")
+        for route in self.routes.values():
+            if isinstance(route, PythonRoute) and route.path and not shutil.which(route.path):
+                raise UsageError(
+                    f"--engine-python {route.path} is no program; name the interpreter that has "
+                    "the release's vLLM"
+                )
+
+    def _check_numbers(self) -> None:
         for option, value in (
             ("--alpha", self.alpha),
             ("--beta", self.beta),
@@ -69,29 +93,44 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         ):
             if not value > 0:
                 raise UsageError(f"{option} {value:g} is not a positive number of seconds")
-        if self.launches is not None and self.launches < 1:
-            raise UsageError(f"--launches {self.launches} is less than 1")
-        for option, values in (
+        for option, numbers in (
+            ("--launches", (self.launches,)),
+            ("--cards", (self.cards,)),
             ("--spec-tokens", self.selection.spec_tokens),
             ("--concurrency", self.selection.concurrencies),
         ):
-            for number in values:
-                if number < 1:
+            for number in numbers:
+                if number is not None and number < 1:
                     raise UsageError(f"{option} {number} is less than 1")
-        for option, folder in (
-            ("--floors-dir", self.floors_dir),
-            ("--workloads-dir", self.workloads_dir),
-        ):
-            if not folder.is_dir():
-                raise UsageError(f"{option} {folder} is no folder")
-        for python in self.engine_pythons.values():
-            if not shutil.which(python):
-                raise UsageError(
-                    f"--engine-python {python} is no program; name the interpreter that has the "
-                    "release's vLLM"
-                )
 
     @property
     def rule(self) -> Rule:
         """How floors are judged."""
         return Rule(self.alpha, self.beta, self.margin, self.population == "sampled")
+
+
+def site_of(settings: Settings) -> Site:
+    """Return the catalogue on the host at hand, or on the hardware that was named.
+
+    Raises:
+        UsageError: the host's NPUs are of no known class, or an option names no family.
+    """
+    soc, cards = settings.soc, settings.cards
+    if (
+        settings.selection.platform == "ascend"
+        and (soc is None or cards is None)
+        and (found := find_hardware())
+    ):
+        soc, cards = soc or found.soc, cards or found.cards
+        if soc is None:
+            raise UsageError(
+                f"the {found.cards} NPUs of this host are of no class that specfloor knows; "
+                "name it with --soc"
+            )
+    return on_site(
+        load_catalog(),
+        soc=soc,
+        cards=cards or 0,
+        models=settings.models,
+        drafts=settings.drafts,
+    )

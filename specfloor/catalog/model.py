@@ -142,7 +142,8 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``first_release`` is the first release with this method for the family, and ``releases`` every
     release known to have it (unset is unknown): an older number can be a newer release, so
     ``first_release`` is not to be compared with. ``spelled`` is the name that vLLM before 0.11.0
-    needs. ``upstream`` marks what only vLLM's own material documents, on other hardware.
+    needs. ``bring_draft`` says that nobody publishes a draft, so that the user has to name one.
+    ``upstream`` marks what only vLLM's own material documents, on other hardware.
     """
 
     name: str
@@ -156,6 +157,7 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     first_release: str | None = None
     releases: tuple[str, ...] | None = None
     spelled: str | None = None
+    bring_draft: bool = False
     upstream: bool = False
     note: str | None = None
 

@@ -7,6 +7,7 @@ import click
 
 from specfloor.catalog import load_catalog
 from specfloor.engines.local import LocalEngines
+from specfloor.engines.routes import PythonRoute
 from specfloor.errors import UsageError
 from specfloor.exits import Exit
 from specfloor.load.sets import Workloads
@@ -67,7 +68,7 @@ def selfcheck(
             models=fixtures / "models",
             cache=cache_dir,
             start_timeout_s=start_timeout,
-            engine_python=lambda _: engine_python,
+            route=lambda _: PythonRoute(engine_python) if engine_python else None,
             say=click.echo,
             tick=lambda *_: None,
         ),

@@ -1,5 +1,6 @@
 """Engines on this host: the interpreter of a release, its checkpoint, its command, its server."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +12,22 @@ from specfloor.catalog import Catalog
 from specfloor.catalog.model import Checkpoint, Family, Release
 from specfloor.cells import Arm
 from specfloor.engines import checkpoints, environment
+from specfloor.engines.ascend import (
+    IMPORT_CHECK,
+    ascend_steps,
+    check_cann,
+    set_env_scripts,
+    sourced,
+    visible_devices,
+)
 from specfloor.engines.command import Command, method_of, server_command
 from specfloor.engines.indexes import load_indexes
 from specfloor.engines.logs import parse_speculative_config, resolved_speculative_config
 from specfloor.engines.probe import server_version, speculation_series
+from specfloor.engines.routes import PythonRoute, Route, route_of
 from specfloor.engines.server import Server, StartFailure
 from specfloor.errors import UsageError
+from specfloor.host.ascend import find_software
 from specfloor.host.npu import find_ascend_python
 from specfloor.load.client import Endpoint
 from specfloor.measure import Fault, Running, Say
@@ -49,8 +60,7 @@ class LocalEngines:
         models: the folder of embedded models.
         cache: where environments and converted checkpoints are kept.
         start_timeout_s: seconds a server may take to become healthy.
-        engine_python: gives the interpreter that was named for a release; it is built or found
-            when None.
+        route: gives the way to a release that was asked for, by its name; None for the usual one.
         say: takes one line of progress.
     """
 
@@ -61,7 +71,7 @@ class LocalEngines:
         models: Path,
         cache: Path | None,
         start_timeout_s: float,
-        engine_python: Callable[[str], Path | None],
+        route: Callable[[str], Route | None],
         say: Say,
         tick: Callable[[float, str], None],
     ) -> None:
@@ -69,7 +79,7 @@ class LocalEngines:
         self._models = models
         self._cache = cache or default_cache()
         self._start_timeout_s = start_timeout_s
-        self._engine_python = engine_python
+        self._route = route
         self._say = say
         self._tick = tick
         self._ready: dict[tuple[str, str, Arm], Ready] = {}
@@ -104,11 +114,14 @@ class LocalEngines:
         return Ready(python, model, draft)
 
     def _interpreter(self, release: Release, extra: tuple[str, ...]) -> Path:
-        named = self._engine_python(release.name)
-        if release.kind == "host":
-            return find_ascend_python(named)
-        if named:
-            return named
+        route = route_of(release, self._route(release.name))
+        if isinstance(route, PythonRoute):
+            if release.kind == "host":
+                return find_ascend_python(route.path)
+            if route.path:
+                return route.path
+        elif release.kind == "host":
+            release = _to_build(release)
         place = release.name, extra
         # building takes minutes: what failed for one arm is not tried again for the next
         if failed := self._unbuilt.get(place):
@@ -121,6 +134,15 @@ class LocalEngines:
 
     def _build(self, release: Release, extra: tuple[str, ...]) -> Path:
         return environment.build(release, extra, self._cache, load_indexes(), self._say)
+
+    def _on_npus(self, family: Family, overrides: Overrides) -> Overrides:
+        """Add CANN's environment and the devices that the family takes; Fault when they lack."""
+        try:
+            added = sourced(set_env_scripts(os.environ), os.environ)
+            added |= visible_devices(family.cards, os.environ | added)
+        except UsageError as error:
+            raise Fault(Finding.START_FAIL, str(error)) from None
+        return msgspec.structs.replace(overrides, env=added | overrides.env)
 
     def _checkpoint(self, checkpoint: Checkpoint, python: Path) -> str:
         return checkpoints.prepare(
@@ -150,6 +172,8 @@ class LocalEngines:
                 overrides=overrides,
             )
 
+        if release.platform == "ascend":
+            overrides = self._on_npus(family, overrides)
         try:
             server = Server.start(
                 command_on, log=log, deadline_s=self._start_timeout_s, progress=self._tick
@@ -160,6 +184,14 @@ class LocalEngines:
             ) from None
         with server:
             yield _LocalServer(server, family.name)
+
+
+def _to_build(release: Release) -> Release:
+    """Return a release of the host's as one whose environment is built."""
+    check_cann(release, find_software(os.environ))
+    return msgspec.structs.replace(
+        release, kind="venv", steps=ascend_steps(release), import_check=IMPORT_CHECK
+    )
 
 
 class _LocalServer:

@@ -55,7 +55,7 @@ def instrument(tmp_path_factory):
         models=ROOT / "fixtures" / "models",
         cache=None,
         start_timeout_s=600,
-        engine_python=lambda _: None,
+        route=lambda _: None,
         say=print,
         tick=lambda *_: None,
     )

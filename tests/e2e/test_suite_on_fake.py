@@ -167,7 +167,7 @@ def test_releases_do_not_share_an_interpreter(host):
         "tests/suite", "--release", "cpu-0.28.0", "--release", "cpu-0.32.0", *SMALL
     )
     assert finished.code == 4
-    assert "would run with the same interpreter" in finished.output
+    assert "would run with the same engine" in finished.output
     assert host.launches == []
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from specfloor.engines.routes import PythonRoute, VenvRoute
 from specfloor.errors import UsageError
 from specfloor.judge.cell import Rule
 from specfloor.plan import Selection
@@ -56,13 +57,14 @@ def test_folders_are_there(name, tmp_path):
 
 def test_the_engines_interpreter_is_a_program(tmp_path):
     mine = Path(sys.executable)
-    every = settings(engine_pythons={"": mine})
-    assert every.engine_python("0.23.0") == mine
-    one = settings(engine_pythons={"0.18.0": mine})
-    assert one.engine_python("0.18.0") == mine
-    assert one.engine_python("0.23.0") is None
+    every = settings(routes={"": PythonRoute(mine)})
+    assert every.route("0.23.0") == PythonRoute(mine)
+    one = settings(routes={"0.18.0": PythonRoute(mine), "0.21.0rc1": VenvRoute()})
+    assert one.route("0.18.0") == PythonRoute(mine)
+    assert one.route("0.21.0rc1") == VenvRoute()
+    assert one.route("0.23.0") is None
     text = tmp_path / "python"
     text.write_text("")
     for path in (text, tmp_path / "none"):
         with pytest.raises(UsageError, match=r"--engine-python .* is no program"):
-            settings(engine_pythons={"": path})
+            settings(routes={"": PythonRoute(path)})

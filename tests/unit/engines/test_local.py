@@ -11,6 +11,7 @@ from specfloor.engines import local
 from specfloor.engines.command import Command
 from specfloor.engines.environment import EngineBuildError
 from specfloor.engines.local import LocalEngines, default_cache
+from specfloor.engines.routes import PythonRoute
 from specfloor.engines.server import Failure, StartFailure
 from specfloor.errors import UsageError
 from specfloor.measure import Fault
@@ -92,7 +93,7 @@ def engines(host, tmp_path):
                 "models": tmp_path / "models",
                 "cache": tmp_path / "cache",
                 "start_timeout_s": 9.0,
-                "engine_python": lambda _: None,
+                "route": lambda _: None,
                 "say": lambda _: None,
                 "tick": lambda *_: None,
             }
@@ -124,7 +125,7 @@ class TestPreparing:
         assert [call[0] for call in host] == ["build", "checkpoint"]
 
     def test_the_interpreter_asked_for_is_not_built(self, engines, host, tmp_path):
-        own = engines(engine_python=lambda _: Path("/mine/python"))
+        own = engines(route=lambda _: PythonRoute(Path("/mine/python")))
         assert argv_of(own, key(OFF), tmp_path)[0] == "/mine/python"
         assert host == [("checkpoint", "somewhere/glm", Path("/mine/python"))]
 

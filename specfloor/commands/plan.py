@@ -1,0 +1,100 @@
+"""``specfloor plan``: what a run would start, on which devices, and what cannot run and why."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from specfloor.catalog.model import Soc
+from specfloor.catalog.onsite import split_cells
+from specfloor.commands._show import Format, as_json, format_option
+from specfloor.forecast import forecast
+from specfloor.judge.floors import read_floors
+from specfloor.judge.run import Wanted
+from specfloor.load.sets import Workloads
+from specfloor.plan import Selection, select_cells
+from specfloor.report.plan import duration, plan_table, refusal_table
+from specfloor.runs.records import Purpose
+from specfloor.session import plan_run
+from specfloor.settings import Settings, site_of
+
+_FIXTURES = Path("fixtures")
+
+
+@click.command()
+@click.option("--platform", type=click.Choice(["cpu", "ascend"]), default="ascend")
+@click.option("--release", "releases", multiple=True, help="Release; `all` is every one.")
+@click.option("--family", "families", multiple=True, help="Model family; `all` is every one.")
+@click.option("--method", "methods", multiple=True, help="Method of drafting.")
+@click.option("--spec-tokens", multiple=True, type=int, help="num_speculative_tokens.")
+@click.option("--workload", "workloads", multiple=True)
+@click.option("--tier", "tiers", multiple=True, help="Reasoning effort tier.")
+@click.option("--concurrency", "concurrencies", multiple=True, type=int)
+@click.option("--launches", type=int, help="Launches an arm for cells with a speed floor.")
+@click.option("--soc", type=click.Choice(get_args(Soc)), help="NPUs to plan for, not this host's.")
+@click.option("--cards", type=int, help="Devices to plan for, as engines count them.")
+@click.option(
+    "--fixtures",
+    type=click.Path(path_type=Path),
+    default=_FIXTURES,
+    show_default=True,
+    help="Folder with floors and workloads.",
+)
+@format_option
+def plan(
+    fixtures: Path,
+    launches: int | None,
+    soc: Soc | None,
+    cards: int | None,
+    style: Format,
+    **selection: Any,  # noqa: ANN401 - the fields of a selection, as options name them
+) -> int:
+    """Show what a run would start, what it costs, and which cells cannot run and why.
+
+    Nothing is started. Without --soc and --cards it plans for this host; a host without NPUs
+    refuses nothing for want of them.
+    """
+    settings = Settings(
+        selection=Selection(**selection),
+        floors_dir=fixtures / "floors",
+        workloads_dir=fixtures / "workloads",
+        launches=launches,
+        soc=soc,
+        cards=cards,
+    )
+    site = site_of(settings)
+    cells, refused = split_cells(select_cells(site.catalog, settings.selection), site)
+    floors = read_floors(sorted(settings.floors_dir.glob("*.toml")))
+    wanted = [Wanted(cell, frozenset(Purpose)) for cell in cells]
+    planned = plan_run(wanted, site.catalog, floors, settings.launches)
+    workloads = Workloads(settings.workloads_dir, settings.seed)
+    expected = forecast(planned.launches, site.catalog, workloads)
+    if style == "json":
+        document = {
+            "cells": [cell.id for cell in cells],
+            "launches": [
+                {
+                    "launch": one.launch.key.id,
+                    "blocks": len(one.launch.blocks),
+                    "cards": one.cards,
+                    "seconds": round(one.seconds),
+                    "npu_hours": round(one.npu_hours, 2),
+                }
+                for one in expected
+            ],
+            "refused": {cell.id: reason for cell, reason in refused.items()},
+        }
+        click.echo(as_json(document))
+        return 0
+    for cell in cells:
+        click.echo(f"cell {cell.id}")
+    click.echo(f"\n{plan_table(expected)}\n")
+    if refused:
+        click.echo(f"{refusal_table(refused)}\n")
+    hours = sum(one.npu_hours for one in expected)
+    click.echo(
+        f"{len(cells)} cells, {len(expected)} launches, at most about "
+        f"{duration(sum(one.seconds for one in expected))} h"
+        + (f", {hours:.1f} NPU-hours" if hours else "")
+    )
+    return 0

@@ -1,0 +1,82 @@
+"""What a plan costs, and how a plan and its refusals are shown."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from specfloor.catalog import load_catalog
+from specfloor.catalog.onsite import on_site
+from specfloor.cells import Cell
+from specfloor.commands.plan import plan
+from specfloor.forecast import START_S, TOKEN_S, forecast
+from specfloor.load.sets import Workloads
+from specfloor.plan import Demand, plan_launches
+from specfloor.report.plan import plan_lines
+from specfloor.runs.records import Purpose
+
+CELL = Cell("0.23.0", "glm-4.7", "mtp", 3, "code", "on", 4)
+
+
+@pytest.fixture
+def workloads(pytestconfig):
+    return Workloads(pytestconfig.rootpath / "fixtures" / "workloads", seed=1)
+
+
+def forecast_of(workloads, *cells, soc="a2", cards=8):
+    site = on_site(load_catalog(), soc=soc, cards=cards)
+    demands = [Demand(cell, frozenset({Purpose.NATURAL})) for cell in cells]
+    return forecast(plan_launches(demands).launches, site.catalog, workloads)
+
+
+def test_a_launch_takes_its_start_and_its_answers(workloads):
+    off, on = forecast_of(workloads, CELL)
+    settings = workloads.settings("general", "code")
+    prompts = len(workloads.prompts("general", "code"))
+    answers = prompts * settings.max_tokens * TOKEN_S / 4
+    assert on.seconds == off.seconds == pytest.approx(START_S["ascend"] + answers)
+    assert on.cards == 8
+    assert on.npu_hours == pytest.approx(8 * on.seconds / 3600)
+
+
+def test_no_devices_on_a_cpu(workloads):
+    cell = Cell("cpu-0.32.0", "glm_moe_tiny", "mtp", 3, "code", "off", 1)
+    assert [one.cards for one in forecast_of(workloads, cell)] == [0, 0]
+
+
+def test_the_lines_name_cost_and_refusals(workloads):
+    lines = plan_lines(
+        [CELL],
+        forecast_of(workloads, CELL),
+        {CELL.on_release("0.1.0"): "too old", CELL.on_release("0.2.0"): "too old"},
+    )
+    assert lines[0].startswith("specfloor: 1 cells, 2 launches, at most about ")
+    assert "NPU-hours on up to 8 devices" in lines[0]
+    assert f"  cell   {CELL.id}" in lines
+    assert lines[-2:] == ["specfloor: 2 cells cannot run here:", "  2 cells: too old"]
+
+
+class TestCommand:
+    def run(self, pytestconfig, *arguments):
+        options = ["--fixtures", str(pytestconfig.rootpath / "fixtures"), *arguments]
+        return CliRunner().invoke(plan, options, catch_exceptions=False)
+
+    def test_the_full_matrix_on_one_host(self, pytestconfig):
+        done = self.run(
+            pytestconfig,
+            *("--release", "all", "--family", "all", "--soc", "a2", "--cards", "8"),
+            *("--format", "json"),
+        )
+        said = json.loads(done.output)
+        releases = {cell.rpartition("-glm_4_7-")[0] for cell in said["cells"] if "glm_4_7" in cell}
+        assert "0.18.0" in releases
+        assert "0.13.0" not in releases
+        assert any("0.13.0-glm_4_7-mtp3" in cell for cell in said["refused"])
+        assert any("kimi_k3" in cell for cell in said["refused"])
+        assert all(launch["cards"] <= 8 for launch in said["launches"])
+
+    def test_a_table_with_the_reasons(self, pytestconfig):
+        done = self.run(pytestconfig, "--release", "0.18.0", "--release", "0.13.0")
+        assert "cell 0.18.0-glm_4_7-mtp3-code-on-c1" in done.output
+        assert "0.13.0 does not have mtp for glm-4.7" in done.output
+        assert "NPU-hours" in done.output
