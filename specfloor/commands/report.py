@@ -5,10 +5,11 @@ from pathlib import Path
 import click
 
 from specfloor.catalog import load_catalog
-from specfloor.judge.run import judge_stored
+from specfloor.cells import pick
+from specfloor.judge.run import RunResult, judge_stored
 from specfloor.report.details import details_table
 from specfloor.report.experiments import experiment_sections
-from specfloor.report.files import headline
+from specfloor.report.files import PAGE, headline, write_page
 from specfloor.report.paragraphs import paragraph
 from specfloor.report.table import tables
 from specfloor.report.upgrade import upgrade_headline, upgrade_table
@@ -17,10 +18,13 @@ from specfloor.runs.store import read_run
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-def report(folder: Path) -> int:
+@click.option("--cell", "cell_ids", multiple=True, metavar="ID", help="show this cell alone")
+@click.option("--html", is_flag=True, help=f"write the page of the run, {PAGE}, into its folder")
+def report(folder: Path, cell_ids: tuple[str, ...], html: bool) -> int:
     """Judge a stored run again, from its records alone."""
     run = read_run(folder)
-    result = judge_stored(run, load_catalog())
+    catalog = load_catalog()
+    result = _only(judge_stored(run, catalog), cell_ids)
     for release, table in tables(result.cells).items():
         click.echo(f"{release}\n{table}\n")
     if details := details_table(result.cells):
@@ -34,5 +38,17 @@ def report(folder: Path) -> int:
         click.echo(f"{paragraph(judgement, folder)}\n")
     if run.truncated:
         click.echo("The last record was cut off and is left out.")
+    if html:
+        name = f"{'+'.join(cell.cell.id for cell in result.cells)}.html" if cell_ids else PAGE
+        click.echo(f"page: {write_page(result, run, catalog, name)}")
     click.echo(headline(result, complete=run.info.complete))
     return result.exit_code
+
+
+def _only(result: RunResult, cell_ids: tuple[str, ...]) -> RunResult:
+    """Return the judgements of the cells that were named, or of all without a name."""
+    if not cell_ids:
+        return result
+    known = [cell.cell.id for cell in result.cells]
+    wanted = {pick(one, known, "cell") for one in cell_ids}
+    return RunResult(tuple(cell for cell in result.cells if cell.cell.id in wanted))

@@ -1,22 +1,26 @@
-"""The files of a run made from its judgements: summary.md and verdicts.json."""
+"""The files of a run made from its judgements: index.html, summary.md and verdicts.json."""
 
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from specfloor.catalog import Catalog
 from specfloor.catalog.references import beside
 from specfloor.judge.run import RunResult
 from specfloor.judge.verdict import Verdict
 from specfloor.report.details import details_table
 from specfloor.report.experiments import experiment_sections
+from specfloor.report.html.page import build_page
 from specfloor.report.paragraphs import paragraph
 from specfloor.report.table import tables
 from specfloor.report.upgrade import upgrade_headline, upgrade_table
 from specfloor.runs.records import RunInfo
+from specfloor.runs.store import Run
 
 SCHEMA = 1
 """Version of the shape of verdicts.json."""
+PAGE = "index.html"
 
 
 def write_files(result: RunResult, info: RunInfo, folder: Path) -> None:
@@ -25,6 +29,23 @@ def write_files(result: RunResult, info: RunInfo, folder: Path) -> None:
     document: dict[str, Any] = {"schema": SCHEMA, "run": info.run, **msgspec.structs.asdict(result)}
     text = msgspec.json.format(msgspec.json.encode(document), indent=1)
     (folder / "verdicts.json").write_bytes(text + b"\n")
+
+
+def write_page(result: RunResult, run: Run, catalog: Catalog, name: str = PAGE) -> Path:
+    """Write a run as one page of HTML into its folder and return its path.
+
+    Args:
+        result: the judgements to show.
+        run: the run, read back.
+        catalog: what is known of its releases and families.
+        name: of the file.
+    """
+    # here and not above: what only prints text need not wait for the template engine
+    from specfloor.report.html.render import render  # noqa: PLC0415
+
+    path = run.folder / name
+    path.write_text(render(build_page(result, run, catalog)), encoding="utf-8")
+    return path
 
 
 def markdown(result: RunResult, info: RunInfo, folder: Path) -> str:

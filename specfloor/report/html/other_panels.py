@@ -1,0 +1,183 @@
+"""Panels about the machine, the configuration, the upgrade, and what experiments say."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+from specfloor.experiments.base import Curve, ExperimentJudgement
+from specfloor.experiments.base import Table as ExperimentTable
+from specfloor.host.npu_smi import Device
+from specfloor.report.html import words
+from specfloor.report.html.context import Context
+from specfloor.report.html.model import Chart, Lines, Panel, Role, Series, Table
+from specfloor.report.html.series import thinned
+from specfloor.runs.records import HostSampleRecord
+
+_MOST_DEVICES = 8
+"""Devices drawn in one chart: those of one host of Atlas A2. More lines are not told apart."""
+_DEVICE_CHARTS: tuple[tuple[str, Callable[[Device], float | None]], ...] = (
+    (words.AICORE_CHART, lambda device: device.aicore_pct),
+    (words.DEVICE_MEMORY_CHART, lambda device: _percent(device.used_share)),
+    (words.POWER_CHART, lambda device: device.power_w),
+    (words.TEMPERATURE_CHART, lambda device: device.temp_c),
+)
+
+
+def machine(context: Context) -> Iterator[Panel]:
+    """Yield the samples of the machine during each launch of the cell."""
+    for launch, group in itertools.groupby(context.host, key=lambda sample: sample.launch):
+        samples = list(group)
+        charts = [*_device_charts(samples), *_processor_chart(samples)]
+        problem = next((sample.problem for sample in samples if sample.problem), None)
+        if charts or problem:
+            times = [sample.t_s for sample in samples]
+            every = (times[-1] - times[0]) / max(1, len(times) - 1)
+            yield Panel(
+                words.HOST_TITLE,
+                words.HOST_PROSE.format(launch=launch, every=every),
+                charts=tuple(charts),
+                notes=(words.HOST_PROBLEM.format(problem=problem),) if problem else (),
+                wide=len(charts) > 1,
+            )
+
+
+def _device_charts(samples: Sequence[HostSampleRecord]) -> Iterator[Lines]:
+    places = dict.fromkeys((d.npu, d.chip) for sample in samples for d in sample.devices)
+    for title, take in _DEVICE_CHARTS:
+        series = []
+        for npu, chip in list(places)[:_MOST_DEVICES]:
+            points = [
+                (sample.t_s, value)
+                for sample in samples
+                for device in sample.devices
+                if (device.npu, device.chip) == (npu, chip) and (value := take(device)) is not None
+            ]
+            if len(points) > 1:
+                label = words.DEVICE.format(npu=npu, chip=chip)
+                series.append(_line(label, points, Role.ON))
+        if series:
+            yield Lines(title, words.SECONDS, tuple(series))
+
+
+def _processor_chart(samples: Sequence[HostSampleRecord]) -> Iterator[Lines]:
+    taken = [(sample.t_s, sample.processor) for sample in samples if sample.processor]
+    if len(taken) < 2:
+        return
+    series = [_line(words.ALL_CORES, [(t, p.busy_pct) for t, p in taken], Role.OFF)]
+    own = [(t, p.own_pct) for t, p in taken if p.own_pct is not None]
+    if len(own) > 1:
+        series.append(_line(words.OWN_CORES, own, Role.ON))
+    yield Lines(words.PROCESSOR_CHART, words.SECONDS, tuple(series), limits=(0.0, 100.0))
+
+
+def _line(label: str, points: Sequence[tuple[float, float]], role: Role) -> Series:
+    x, y = thinned([t for t, _ in points], [value for _, value in points])
+    return Series(label, x, y, role)
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def checks(context: Context) -> Iterator[Panel]:
+    """Yield what was asked of the configuration and what was found."""
+    judgement = context.result.configuration
+    if judgement is None or not judgement.checks:
+        return
+    rows = tuple(
+        (check.what, check.asked, check.found, words.HOLDS[check.holds])
+        for check in judgement.checks
+    )
+    yield Panel(words.CHECKS_TITLE, "", table=Table(words.CHECK_HEADERS, rows), wide=True)
+
+
+def upgrade(context: Context) -> Iterator[Panel]:
+    """Yield the quantities of a cell against those of the release before it."""
+    judgement = context.result.upgrade
+    if judgement is None or not judgement.quantities:
+        return
+    rows = []
+    for quantity in judgement.quantities:
+        result = quantity.result
+        if result is None:
+            rows.append((quantity.quantity, *[words.NOTHING] * 4, quantity.outcome.value))
+            continue
+        interval = result.interval
+        rows.append(
+            (
+                quantity.quantity,
+                f"{result.old:.4g}",
+                f"{result.new:.4g}",
+                words.NOTHING if result.change is None else f"{result.change:+.1%}",
+                f"{interval.low:+.1%} to {interval.high:+.1%}" if interval else words.NOTHING,
+                quantity.outcome.value,
+            )
+        )
+    yield Panel(
+        words.UPGRADE_TITLE.format(baseline=judgement.baseline),
+        "",
+        table=Table(words.UPGRADE_HEADERS, tuple(rows), frozenset({1, 2, 3, 4})),
+        wide=True,
+    )
+
+
+def experiments(context: Context) -> Iterator[Panel]:
+    """Yield a panel for each experiment, and one for each further table of it."""
+    for judgement in context.result.experiments:
+        yield Panel(
+            words.EXPERIMENT_TITLE.format(name=judgement.experiment),
+            f"{judgement.reason}.",
+            charts=_charts(judgement),
+            wide=True,
+        )
+        for table in judgement.tables:
+            yield Panel(table.title, "", table=_table(table), wide=True)
+
+
+def _charts(judgement: ExperimentJudgement) -> tuple[Chart, ...]:
+    axes: dict[tuple[str, str, bool], list[Curve]] = {}
+    for curve in judgement.curves:
+        if curve.points:
+            axes.setdefault((curve.x_label, curve.y_label, curve.log_x), []).append(curve)
+    roles = (Role.ON, Role.OFF, Role.REFERENCE)
+    return tuple(
+        Lines(
+            y_label,
+            x_label,
+            tuple(_curve(curve, roles[i % len(roles)]) for i, curve in enumerate(curves)),
+            ticks=tuple(sorted({p.x for curve in curves for p in curve.points})) if log_x else (),
+            doubling=log_x,
+        )
+        for (x_label, y_label, log_x), curves in axes.items()
+    )
+
+
+def _curve(curve: Curve, role: Role) -> Series:
+    points = curve.points
+    lows = [point.low for point in points if point.low is not None]
+    highs = [point.high for point in points if point.high is not None]
+    banded = len(lows) == len(highs) == len(points)
+    return Series(
+        curve.name,
+        tuple(point.x for point in points),
+        tuple(point.y for point in points),
+        role,
+        "both",
+        tuple(lows) if banded else (),
+        tuple(highs) if banded else (),
+    )
+
+
+def _table(table: ExperimentTable) -> Table:
+    numeric = frozenset(
+        column
+        for column in range(len(table.columns))
+        if any(isinstance(row[column], float | int) for row in table.rows)
+    )
+    rows = tuple(tuple(_text(value) for value in row) for row in table.rows)
+    return Table(table.columns, rows, numeric)
+
+
+def _text(value: str | float | None) -> str:
+    if value is None:
+        return words.NOTHING
+    return value if isinstance(value, str) else f"{value:.4g}"

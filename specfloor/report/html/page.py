@@ -1,0 +1,85 @@
+"""From a judged run to the page's model: pure, and without the time of day."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from specfloor.catalog import Catalog
+from specfloor.judge.baseline import hardware_class
+from specfloor.judge.evidence import RecordIndex
+from specfloor.judge.run import CellResult, RunResult
+from specfloor.report.html import words
+from specfloor.report.html.cell_view import view
+from specfloor.report.html.context import Context
+from specfloor.report.html.machine import environment, launches_table, settings
+from specfloor.report.html.model import Link, Page, Standing
+from specfloor.report.html.overview import answer, matrix_row, row, trouble
+from specfloor.report.html.speed_panels import siblings_of
+from specfloor.report.html.standing import BROKEN, WORST_FIRST, rank, standing_of
+from specfloor.runs.records import HostSampleRecord
+from specfloor.runs.store import Run
+
+MOST_DRAWN = 24
+"""Cells whose panels are drawn, the worst first: the drawings of one take 0.1 s and 25 kB, and the
+page of a large matrix has to stay under 2 MB."""
+
+
+def build_page(result: RunResult, run: Run, catalog: Catalog) -> Page:
+    """Return what the page of a run says.
+
+    Args:
+        result: the judgements of the run.
+        run: its folder, its ``run.json`` and its records.
+        catalog: what is known of its releases and families.
+    """
+    cells = result.cells
+    standings = [standing_of(cell) for cell in cells]
+    counts = Counter(standings)
+    drawn = {cell.cell for cell in _drawn(cells)}
+    releases = tuple(dict.fromkeys(cell.cell.release for cell in cells))
+    families = tuple(dict.fromkeys(cell.cell.family for cell in cells))
+    return Page(
+        run=run.info.run,
+        started=run.info.started,
+        hardware=hardware_class(run.info.environment),
+        standing=next((one for one in WORST_FIRST if counts[one]), Standing.NO_DATA),
+        answer=answer(standings),
+        warnings=(
+            *(() if run.info.complete else (words.INCOMPLETE,)),
+            *((words.TRUNCATED,) if run.truncated else ()),
+            *(flag.message for flag in run.info.environment.flags),
+        ),
+        counts=tuple((one, counts[one]) for one in WORST_FIRST if counts[one]),
+        troubles=tuple(trouble(cell) for cell in cells if standing_of(cell) in BROKEN),
+        releases=releases,
+        families=families,
+        matrix=tuple(matrix_row(family, releases, cells) for family in families),
+        columns=words.COLUMNS,
+        rows=tuple(row(cell) for cell in cells),
+        cells=tuple(
+            view(context, run.info.run, drawn=context.cell in drawn, alone=len(cells) == 1)
+            for context in _contexts(cells, run, catalog)
+        ),
+        environment=environment(run.info.environment),
+        settings=settings(run.info),
+        launches=launches_table(run.records),
+        files=tuple(Link(name, what) for name, what in words.FILES),
+    )
+
+
+def _drawn(cells: Sequence[CellResult]) -> Sequence[CellResult]:
+    """Return the cells to draw: the worst, then in the order of the run."""
+    return sorted(cells, key=lambda cell: rank(standing_of(cell)))[:MOST_DRAWN]
+
+
+def _contexts(cells: Sequence[CellResult], run: Run, catalog: Catalog) -> list[Context]:
+    index = RecordIndex(run.records)
+    host: dict[str, list[HostSampleRecord]] = defaultdict(list)
+    for record in run.records:
+        if isinstance(record, HostSampleRecord):
+            host[record.launch].append(record)
+    contexts = []
+    for cell in cells:
+        evidence = index.evidence(cell.cell)
+        samples = [one for arm in (*evidence.off, *evidence.on) for one in host[arm.key.id]]
+        contexts.append(Context(cell, evidence, siblings_of(cell, cells), catalog, tuple(samples)))
+    return contexts

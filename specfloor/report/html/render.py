@@ -1,0 +1,62 @@
+"""The page's model as one file of HTML."""
+
+import base64
+import hashlib
+import itertools
+from importlib import resources
+
+import jinja2
+from markupsafe import Markup
+
+from specfloor.report.html import words
+from specfloor.report.html.model import Chart, Dots, Page, Series
+from specfloor.report.html.svg import draw, drawing
+
+
+def render(page: Page) -> str:
+    """Return a page as HTML: the same page, the same text to the byte.
+
+    Everything that is not markup of the template is escaped, and a policy in the page forbids what
+    might get past that: nothing is fetched, and no script runs but its own.
+    """
+    style, script = _file("page.css"), _file("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    numbers = itertools.count(1)
+
+    def drawn(chart: Chart) -> Markup:
+        return Markup(draw(chart, f"d{next(numbers)}"))  # noqa: S704, text in it is escaped
+
+    with drawing():
+        return _template().render(
+            page=page,
+            words=words,
+            style=Markup(style),  # noqa: S704
+            script=Markup(script),  # noqa: S704
+            script_hash=f"sha256-{digest}",
+            draw=drawn,
+            legend=legend,
+        )
+
+
+def legend(chart: Chart) -> tuple[Series, ...]:
+    """Return the series that need a key; one alone is named by its title."""
+    if isinstance(chart, Dots) or len(chart.series) < 2:
+        return ()
+    return chart.series
+
+
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        autoescape=True,
+        extensions=["jinja2.ext.i18n"],
+        loader=jinja2.FunctionLoader(_file),
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.install_null_translations(newstyle=True)  # type: ignore[attr-defined]
+    return environment.get_template("page.html.j2")
+
+
+def _file(name: str) -> str:
+    return (resources.files(__package__) / "assets" / name).read_text(encoding="utf-8")
