@@ -94,7 +94,7 @@ def judge_cell_upgrade(
         return msgspec.structs.replace(blank, reason=said or blank.reason)
     if after is None:
         return _unmeasured(blank, old, new)
-    if differing := differences(_settings(old), _settings(new)):
+    if differing := differences(conditions(old), conditions(new)):
         return msgspec.structs.replace(
             blank,
             findings=(Finding.BASELINE_INVALID,),
@@ -216,8 +216,12 @@ def differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _settings(side: Side) -> dict[str, str]:
-    """Return what must be equal for two measurements of one cell to be comparable."""
+def conditions(side: Side, purpose: Purpose = Purpose.NATURAL) -> dict[str, str]:
+    """Return what must be equal for two measurements of one cell to be comparable.
+
+    That is the cell without its release, the hardware, what the first launch was sent for
+    ``purpose``, and the rule by which its engine accepts.
+    """
     cell = side.evidence.cell
     found = {
         "family": cell.family,
@@ -229,8 +233,8 @@ def _settings(side: Side) -> dict[str, str]:
         "hardware": side.hardware,
     }
     arm = side.evidence.on[0]
-    if arm.natural:
-        sent = arm.natural.sent
+    if block := arm.natural if purpose is Purpose.NATURAL else arm.forced:
+        sent = block.sent
         found["prompt set"] = sent.fingerprint
         found |= {f"sampling {name}": str(value) for name, value in sent.sampling.items()}
         found |= {f"template {name}": str(value) for name, value in sent.template.items()}

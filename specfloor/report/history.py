@@ -1,0 +1,90 @@
+"""Lines of the history for people: what is apart, one row a run, and where it stepped."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from tabulate import tabulate
+
+from specfloor.history.changes import LEAST_RUNS, ChangePoint
+from specfloor.history.index import Skipped
+from specfloor.history.lines import Line, Spot
+from specfloor.report.table import NOTHING
+
+HEADERS = ("started", "run", "release", "value", "n", "verdict", "")
+SCHEMA = 1
+"""Version of the shape of the JSON document."""
+Changes = Mapping[str, Sequence[ChangePoint]]
+"""Change points by the id of the line; empty when they cannot be computed."""
+
+
+def as_text(lines: Sequence[Line], changes: Changes, without: str | None = None) -> str:
+    """Return lines as tables; ``without`` says why there are no change points at all."""
+    parts = [_line(line, changes.get(line.id)) for line in lines]
+    if without:
+        parts.append(f"{without[0].upper()}{without[1:]}.")
+    return "\n\n".join(parts)
+
+
+def as_document(
+    lines: Sequence[Line], changes: Changes, skipped: Sequence[Skipped]
+) -> dict[str, Any]:
+    """Return lines as plain values, for JSON; ``change_points`` is None where unknown."""
+    return {
+        "schema": SCHEMA,
+        "lines": [
+            {
+                **msgspec.to_builtins(line),
+                "change_points": [_change(line, change) for change in changes[line.id]]
+                if line.id in changes
+                else None,
+            }
+            for line in lines
+        ],
+        "skipped": msgspec.to_builtins(list(skipped)),
+    }
+
+
+def _line(line: Line, changes: Sequence[ChangePoint] | None) -> str:
+    parts = [f"{line.cell}: {line.quantity}, line {line.id}"]
+    hardware = line.conditions.get("hardware", NOTHING)
+    apart = {name: value for name, value in line.apart.items() if name != "hardware"}
+    told = "".join(f"; {name} {value}" for name, value in apart.items())
+    parts.append(f"on {hardware}{told}")
+    steps = {change.index for change in changes or ()}
+    rows = [_row(spot, stepped=i in steps) for i, spot in enumerate(line.spots)]
+    parts.append(tabulate(rows, HEADERS, tablefmt="simple", disable_numparse=True))
+    if changes is not None:
+        parts += [_sentence(line, change) for change in changes] or [_no_change(line)]
+    return "\n".join(parts)
+
+
+def _row(spot: Spot, *, stepped: bool) -> tuple[str, ...]:
+    ends = "" if spot.low is None else f" [{spot.low:.3f}, {spot.high:.3f}]"
+    return (
+        *(spot.started, spot.run, spot.release, f"{spot.value:.3f}{ends}", str(spot.n)),
+        *(spot.verdict, "← steps" if stepped else ""),
+    )
+
+
+def _sentence(line: Line, change: ChangePoint) -> str:
+    old, new = line.spots[change.index - 1], line.spots[change.index]
+    releases = new.release if old.release == new.release else f"{old.release} → {new.release}"
+    return (
+        f"Steps {change.relative:+.1%} from {change.before:.3f} to {change.after:.3f} with run "
+        f"{new.run} ({releases}). Advisory: compare the runs before you believe it."
+    )
+
+
+def _no_change(line: Line) -> str:
+    if len(line.spots) < LEAST_RUNS:
+        return f"{len(line.spots)} of the {LEAST_RUNS} runs that change points need."
+    return "No change point."
+
+
+def _change(line: Line, change: ChangePoint) -> dict[str, Any]:
+    return {
+        **msgspec.to_builtins(change),
+        "relative": change.relative,
+        "run": line.spots[change.index].run,
+    }
