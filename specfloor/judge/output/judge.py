@@ -1,0 +1,239 @@
+"""The verdict on the answers: what speculation broke, and whether the off arm can tell."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from scipy import stats
+
+from specfloor.judge.cell import FAILED_ALLOWED, Rule
+from specfloor.judge.evidence import Block
+from specfloor.judge.output.agreement import EARLY_ALLOWED, Agreement, agreement, partings
+from specfloor.judge.output.checks import compare_outcomes, late, outcomes_of
+from specfloor.judge.output.garbage import garbage
+from specfloor.judge.output.verdict import Check, CheckResult, OutputVerdict
+from specfloor.judge.verdict import Verdict
+from specfloor.load.workload import Prompt, fingerprint
+from specfloor.runs.records import RequestRecord
+from specfloor.triage.findings import Finding
+
+LEAST_PAIRS = 20
+"""Prompts of a check below which nothing passes."""
+GARBAGE_ALLOWED = 0.05
+"""Share of answers of the off arm that may be garbage before it is no baseline."""
+LOOPS_ALLOWED = 0.1
+"""Share of prompts on which both arms may loop before the workload says nothing."""
+
+
+def judge_output(
+    on: Block,
+    off: Block | None,
+    off_again: Block | None,
+    prompts: Mapping[str, Prompt],
+    rule: Rule,
+) -> OutputVerdict:
+    """Judge the answers of an arm with speculation against those without it.
+
+    Every check says of every answer whether it is good, and McNemar's exact test says whether
+    one arm is worse on the prompts that both answered. The p-values of all checks, and those of
+    the off arm's two launches against each other, are adjusted together by Holm's method, so that
+    the chance of any false alarm is at most ``rule.alpha``. That the texts are the same is never
+    asked: near ties part greedy texts without any speculation.
+
+    Args:
+        on: the natural block of the arm with speculation.
+        off: the same block of the off arm.
+        off_again: the same block of another launch of the off arm: with it, what differs between
+            two launches of the off arm is not blamed on the draft.
+        prompts: the prompts of the block, by id, as they were sent.
+        rule: the chance of a false FAIL (``alpha``) and of a false PASS (``beta``).
+    """
+    if trouble := _not_comparable(on, off, off_again, prompts):
+        return trouble
+    assert off is not None
+    arms = [_answered(block) for block in (on, off, off_again) if block]
+    mine, theirs, *more = arms
+    again = more[0] if more else None
+    compared = len(mine.keys() & theirs.keys())
+    if not compared:
+        return _no_data(f"no prompt was answered by both arms{_first_error(on, off)}")
+    between = partings(mine, theirs)
+    within = partings(again, theirs) if again is not None else ()
+    greedy = on.sent.sampling.get("temperature") == 0
+    outcomes = [outcomes_of(arm, prompts) for arm in arms]
+    if greedy and again is not None:
+        # a text that parts early from the first launch of the off arm, for each of the other two
+        outcomes[0] = {**outcomes[0], Check.PARTING: late(between)}
+        outcomes[-1] = {**outcomes[-1], Check.PARTING: late(within)}
+    checks, unlike = compare_outcomes(outcomes, between, alpha=rule.alpha, beta=rule.beta)
+    verdict = OutputVerdict(
+        verdict=Verdict.PASS,
+        findings=(),
+        reason="",
+        compared=compared,
+        failed=sum(not request.ok for request in on.requests),
+        checks=checks,
+        agreement=agreement(between),
+        self_agreement=agreement(within),
+        unlike=unlike,
+    )
+    spoilt = _spoilt(theirs, prompts, rule)
+    unexplained = greedy and again is None and _too_early(agreement(between), rule)
+    return _concluded(verdict, len(on.requests), spoilt, unexplained=unexplained)
+
+
+def _not_comparable(
+    on: Block, off: Block | None, off_again: Block | None, prompts: Mapping[str, Prompt]
+) -> OutputVerdict | None:
+    """Return the verdict when the blocks cannot be compared at all."""
+    if off is None:
+        found = outcomes_of(_answered(on), prompts)[Check.TEXT]
+        bad = sum(not good for good in found.values())
+        seen = f"; {bad} of its own {len(found)} answers hold garbage" if bad else ""
+        return _no_data(f"there is no off arm to compare with{seen}")
+    if fingerprint(prompts.values()) != on.sent.fingerprint:
+        return _invalid(
+            "the prompts here are not those that were sent (their fingerprints differ), so what "
+            "their answers must be is not known"
+        )
+    for other in filter(None, (off, off_again)):
+        for field in ("fingerprint", "sampling", "template"):
+            if getattr(on.sent, field) != getattr(other.sent, field):
+                return _invalid(f"the arms were not sent the same: their {field} differs")
+    return None
+
+
+def _invalid(reason: str) -> OutputVerdict:
+    return OutputVerdict(Verdict.INCONCLUSIVE, (Finding.WORKLOAD_INVALID,), reason)
+
+
+def _no_data(reason: str) -> OutputVerdict:
+    return OutputVerdict(Verdict.NO_DATA, (Finding.NO_DATA,), reason)
+
+
+def _first_error(*blocks: Block) -> str:
+    errors = (request.error for block in blocks for request in block.requests if request.error)
+    first = next(errors, None)
+    return f"; the first error is: {first}" if first else ""
+
+
+def _answered(block: Block) -> dict[str, RequestRecord]:
+    return {request.prompt_id: request for request in block.requests if request.ok}
+
+
+def _spoilt(
+    theirs: Mapping[str, RequestRecord], prompts: Mapping[str, Prompt], rule: Rule
+) -> str | None:
+    """Return what is wrong with the off arm in itself, whatever the on arm does."""
+    found = [kind for p, answer in theirs.items() if (kind := garbage(answer, prompts[p]))]
+    test = stats.binomtest(len(found), len(theirs), GARBAGE_ALLOWED, alternative="greater")
+    if found and test.pvalue < rule.alpha:
+        return f"{len(found)} of its {len(theirs)} answers hold garbage, {found[0]} first"
+    return None
+
+
+def _too_early(found: Agreement | None, rule: Rule) -> bool:
+    if found is None:
+        return False
+    test = stats.binomtest(found.early, found.compared, EARLY_ALLOWED, alternative="greater")
+    return bool(test.pvalue < rule.alpha)
+
+
+def _concluded(
+    judged: OutputVerdict, sent: int, spoilt: str | None, *, unexplained: bool
+) -> OutputVerdict:
+    """Give the verdict its word: breakage first, then whether anything here can tell."""
+
+    def say(verdict: Verdict, findings: Sequence[Finding], reason: str) -> OutputVerdict:
+        said = f"{reason}; {_agreement(judged)}"
+        return msgspec.structs.replace(
+            judged, verdict=verdict, findings=tuple(findings), reason=said
+        )
+
+    lost = [c for c in judged.checks if c.worse == "on" or (c.worse and c.check is Check.ENDING)]
+    won = [c for c in judged.checks if c.worse == "off" and c.check is not Check.ENDING]
+    off_broken = _off_broken(judged, won, spoilt)
+    if lost and not (won and all(c.check is Check.ENDING for c in lost)):
+        findings = [Finding.OUTPUT_BROKEN, *([Finding.BASELINE_INVALID] if off_broken else [])]
+        reason = f"speculation breaks the answers: {_listed(lost)}"
+        return say(Verdict.FAIL, findings, f"{reason}; {off_broken}" if off_broken else reason)
+    if off_broken:
+        return say(Verdict.INCONCLUSIVE, [Finding.BASELINE_INVALID], off_broken)
+    if blind := _blind(judged):
+        return say(Verdict.INCONCLUSIVE, [Finding.WORKLOAD_INVALID], blind)
+    for why in _gaps(judged, sent, unexplained=unexplained):
+        return say(Verdict.INCONCLUSIVE, [Finding.INCONCLUSIVE], why)
+    return say(Verdict.PASS, [], f"speculation breaks nothing: {_listed(judged.checks)}")
+
+
+def _off_broken(
+    judged: OutputVerdict, won: Sequence[CheckResult], spoilt: str | None
+) -> str | None:
+    if spoilt:
+        return f"the off arm is broken by itself, and not by a draft: {spoilt}"
+    if won:
+        return f"the broken arm is the one without speculation: {_listed(won)}"
+    if judged.unlike:
+        names = ", ".join(judged.unlike)
+        return f"two launches of the off arm differ from each other ({names}): no baseline"
+    return None
+
+
+def _blind(judged: OutputVerdict) -> str | None:
+    """Return why this workload cannot show a loss with this model."""
+    for check in judged.checks:
+        pairs = check.pairs
+        if check.check.of_task and pairs.neither == pairs.prompts >= LEAST_PAIRS:
+            return f"neither arm gets any of {pairs.prompts} prompts right ({check.check})"
+        if check.check is Check.LOOPS and pairs.neither > LOOPS_ALLOWED * pairs.prompts:
+            return f"both arms fall into a loop on {pairs.neither} of {pairs.prompts} prompts"
+    return None
+
+
+def _gaps(judged: OutputVerdict, sent: int, *, unexplained: bool) -> Iterable[str]:
+    """Yield what keeps a verdict from passing."""
+    if judged.failed > FAILED_ALLOWED * sent:
+        yield f"{judged.failed} of {sent} requests failed, too many for the rest to pass"
+    if judged.compared < LEAST_PAIRS:
+        yield f"{judged.compared} prompts were answered by both arms; {LEAST_PAIRS} are needed"
+    open_ = [c for c in judged.checks if not c.excluded or c.pairs.prompts < LEAST_PAIRS]
+    if open_:
+        limits = ", ".join(map(_limit, open_))
+        yield f"a loss is neither shown nor excluded: {limits}; send more prompts of that kind"
+    if unexplained:
+        assert judged.agreement is not None
+        yield (
+            f"{judged.agreement.early} of {judged.agreement.compared} texts part from the off arm "
+            "in their first words; start the off arm a second time to see whether it parts from "
+            "itself"
+        )
+
+
+def _limit(check: CheckResult) -> str:
+    said = f"{_counts(check)} {check.check}"
+    if check.loss_at_most is None or check.allowed is None:
+        return said
+    return f"{said} (a loss of up to {check.loss_at_most:.0%}, allowed {check.allowed:.0%})"
+
+
+def _listed(checks: Iterable[CheckResult]) -> str:
+    return ", ".join(map(_one, checks))
+
+
+def _one(check: CheckResult) -> str:
+    if check.worse is None:
+        return f"{_counts(check)} {check.check}"
+    named = check.lost if check.worse == "on" else check.gained
+    prompts = f", as on {', '.join(named)}" if named else ""
+    return f"{_counts(check)} {check.check} (p = {check.p_holm:.2g}{prompts})"
+
+
+def _counts(check: CheckResult) -> str:
+    on_good = check.pairs.both + check.pairs.gained
+    return f"{on_good} against {check.off_good} of {check.pairs.prompts}"
+
+
+def _agreement(judged: OutputVerdict) -> str:
+    said = f"the same text as the off arm: {judged.agreement}"
+    if judged.self_agreement is not None:
+        said += f"; the off arm's two launches with each other: {judged.self_agreement}"
+    return said
