@@ -1,5 +1,7 @@
 """From a selection to cells, and from cells to launches: what will be started, in which order."""
 
+import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -51,22 +53,32 @@ class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     overrides: Overrides = Overrides()
 
 
-class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclasses.dataclass(frozen=True)
+class Plan:
     """Every launch of a run, in the order they are started."""
 
     launches: tuple[Launch, ...]
 
     def last_launch(self, cell: Cell, purpose: Purpose) -> int:
-        """Return the index of the last launch that ``cell`` needs for ``purpose``."""
+        """Return the index of the last launch that ``cell`` needs for ``purpose``.
+
+        Raises:
+            KeyError: the plan has none for it.
+        """
         block = BlockKey(cell.workload, cell.tier, cell.concurrency, purpose)
-        wanted = {OFF, cell.arm}
         return max(
-            index
-            for index, launch in enumerate(self.launches)
-            if (launch.key.release, launch.key.family) == (cell.release, cell.family)
-            and launch.key.arm in wanted
-            and block in launch.blocks
+            self._last[cell.release, cell.family, arm, block]
+            for arm in (OFF, cell.arm)
         )
+
+    @functools.cached_property
+    def _last(self) -> dict[tuple[str, str, Arm, BlockKey], int]:
+        """The last launch that sends a block, found once: a matrix has many thousand cells."""
+        return {
+            (launch.key.release, launch.key.family, launch.key.arm, block): index
+            for index, launch in enumerate(self.launches)
+            for block in launch.blocks
+        }
 
 
 def select_cells(catalog: Catalog, selection: Selection) -> tuple[Cell, ...]:
