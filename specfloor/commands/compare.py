@@ -22,9 +22,9 @@ from specfloor.runs.store import read_run
 @click.option(
     "--format",
     "style",
-    type=click.Choice(["text", "md", "json"]),
+    type=click.Choice(["text", "md", "html", "json"]),
     default="text",
-    help="text for a terminal, md for a pull request, json for programs",
+    help="text for a terminal, md for a pull request, html for a page, json for programs",
 )
 def compare(sides: tuple[str, ...], families: tuple[str, ...], style: str) -> int:
     """Compare stored runs with the first, cell by cell, on the same prompts.
@@ -52,6 +52,11 @@ def compare(sides: tuple[str, ...], families: tuple[str, ...], style: str) -> in
             click.echo(as_json(as_document(compared)))
         case "md":
             click.echo(as_markdown(compared))
+        case "html":
+            # here and not above: what only prints text need not wait for the template engine
+            from specfloor.report.html.compare import render_comparisons  # noqa: PLC0415
+
+            click.echo(render_comparisons(compared))
         case _:
             click.echo(as_text(compared))
     codes = {one.comparison.exit_code for one in compared}

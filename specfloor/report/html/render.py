@@ -19,7 +19,7 @@ def render(page: Page) -> str:
     Everything that is not markup of the template is escaped, and a policy in the page forbids what
     might get past that: nothing is fetched, and no script runs but its own.
     """
-    style, script = _file("page.css"), _file("page.js")
+    style, script = asset("page.css"), asset("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     numbers = itertools.count(1)
 
@@ -27,7 +27,7 @@ def render(page: Page) -> str:
         return Markup(draw(chart, f"d{next(numbers)}"))  # noqa: S704, text in it is escaped
 
     with drawing():
-        return _template().render(
+        return template("page.html.j2").render(
             page=page,
             words=words,
             style=Markup(style),  # noqa: S704
@@ -45,18 +45,20 @@ def legend(chart: Chart) -> tuple[Series, ...]:
     return chart.series
 
 
-def _template() -> jinja2.Template:
+def template(name: str) -> jinja2.Template:
+    """Return a template of the folder ``assets``, in which everything filled in is escaped."""
     environment = jinja2.Environment(
         autoescape=True,
         extensions=["jinja2.ext.i18n"],
-        loader=jinja2.FunctionLoader(_file),
+        loader=jinja2.FunctionLoader(asset),
         lstrip_blocks=True,
         trim_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
     environment.install_null_translations(newstyle=True)  # type: ignore[attr-defined]
-    return environment.get_template("page.html.j2")
+    return environment.get_template(name)
 
 
-def _file(name: str) -> str:
+def asset(name: str) -> str:
+    """Return the text of a file in the folder ``assets``."""
     return (resources.files(__package__) / "assets" / name).read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ from specfloor.judge.run import Basis, Wanted, write_basis
 from specfloor.runs.records import Purpose
 from specfloor.runs.store import RunWriter
 from tests.unit.builders import ACCEPTED, CELL, RULE, catalog, floors, info, launch, natural
+from tests.unit.report.html.markup import Markup, words
 
 LESS = tuple(max(0, n - 1) for n in ACCEPTED)
 OLD = CELL.on_release("cpu-1.0")
@@ -106,6 +107,29 @@ def test_markdown_for_a_pull_request(compare, both):
     assert out.startswith("# Upgrade cpu-1.0 → cpu-2.0: 1 family worse\n\n## What was compared\n")
     assert "\n## Families\n\n| family" in out
     assert "\n## Cells\n\n| cell" in out
+
+
+def test_a_page_that_needs_nothing_else(compare, both):
+    code, out, _ = compare(both, "--format", "html")
+    assert code == 1
+    markup = Markup(out)
+    assert markup.one("h1").text == "Upgrade cpu-1.0 → cpu-2.0: 1 family worse"
+    assert words(markup.one("p", of="verdict").text) == "✗ FAIL"
+    assert [one.text for one in markup.all("h2")] == [
+        *("What was compared", "What the ledger says", "Families", "Cells")
+    ]
+    assert "glm_9_1_tiny-mtp3-code-off-c1" in [one.text for one in markup.all("td")]
+    assert not list(markup.all("script"))
+    assert {one["href"] for one in markup.all("link")} == {"data:,"}
+    assert compare(both, "--format", "html")[1] == out
+
+
+def test_what_a_log_says_is_no_markup(compare, stored):
+    records = {CELL: {"answered": 0}}
+    run = stored("both <b>&", {OLD: {}, **records})
+    _, out, _ = compare(run, "--format", "html")
+    assert "both &lt;b&gt;&amp;" in out
+    assert "<b>" not in out
 
 
 def test_json_for_programs(compare, both):
