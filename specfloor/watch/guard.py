@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from specfloor.triage.standing import ZERO_TOKENS
 from specfloor.watch.state import Engine, View
 
-LEAST_DRAFTED = 300
-"""Draft tokens in a window before it is judged, as for the least evidence of a collapse in triage:
-the rate of fewer swings by more than any floor's margin."""
+LEAST_DRAFTED = ZERO_TOKENS
+"""Draft tokens in a window before it is judged; the rate of fewer is mostly scatter."""
 _COVERED = 0.9
 """Share of the window that must have been watched; readings are never exactly on time."""
 
