@@ -7,6 +7,7 @@ import msgspec
 
 from specfloor.catalog import Catalog
 from specfloor.catalog.references import beside
+from specfloor.errors import UsageError
 from specfloor.judge.run import RunResult
 from specfloor.judge.verdict import Verdict
 from specfloor.report.details import details_table
@@ -39,12 +40,19 @@ def write_page(result: RunResult, run: Run, catalog: Catalog, name: str = PAGE) 
         run: the run, read back.
         catalog: what is known of its releases and families.
         name: of the file.
+
+    Raises:
+        UsageError: it cannot be written.
     """
     # here and not above: what only prints text need not wait for the template engine
     from specfloor.report.html.render import render  # noqa: PLC0415
 
     path = run.folder / name
-    path.write_text(render(build_page(result, run, catalog)), encoding="utf-8")
+    page = render(build_page(result, run, catalog))
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror})") from None
     return path
 
 

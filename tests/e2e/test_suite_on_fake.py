@@ -230,6 +230,7 @@ def test_acceptance_that_collapsed_in_silence(host):
     assert "1 failed, 4 passed" in finished.output
     assert finished.info.complete
     assert "FAIL ACCEPT_ZERO" in (finished.folder / "summary.md").read_text()
+    assert "<code>ACCEPT_ZERO</code>" in (finished.folder / "index.html").read_text()
     again = stored_verdict(finished.folder)
     assert again.returncode == 1
     assert finished.reason(CODE, "acceptance") in again.stdout
@@ -328,7 +329,7 @@ def test_a_run_that_is_told_to_end(host, number):
     )
     assert finished.code == 2, finished.output
     assert not finished.info.complete
-    for name in ("summary.md", "verdicts.json", "junit.xml"):
+    for name in ("index.html", "summary.md", "verdicts.json", "junit.xml"):
         assert (finished.folder / name).stat().st_size
     # what was measured is judged
     assert finished.verdicts[CODE]["speed"] == ("NO_DATA", ["NO_DATA"])

@@ -79,5 +79,11 @@ def test_settings_of_the_user_do_not_matter(monkeypatch):
         assert mpl.rcParams["font.size"] == 30
 
 
+def test_text_that_matplotlib_has_no_font_for():
+    svg = drawn(Dots("接受率", (Dot("代码 $x", 0.5, "0.500"),)))
+    assert ">接受率</text>" in svg
+    assert ">代码 $x</text>" in svg
+
+
 def test_every_role_has_a_hue():
     assert set(HUES) == set(Role)
