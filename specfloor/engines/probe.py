@@ -1,8 +1,10 @@
 """What a running server says of itself."""
 
+import hashlib
 import http.client
 import json
 import urllib.request
+from collections.abc import Mapping
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -36,12 +38,68 @@ def speculation_series(url: str) -> tuple[str, ...] | None:
     return tuple(sorted(family.name for family in families if "spec_decode" in family.name))
 
 
-def _get(address: str) -> str:
-    """Return the body of a page, or nothing when the server does not give it."""
+def metric_labels(url: str, family: str) -> dict[str, str]:
+    """Return the labels of the first sample of a metric, empty when there is none.
+
+    vLLM shows settings as labels of an information metric, such as ``vllm:cache_config_info``.
+    """
+    try:
+        families = list(text_string_to_metric_families(_get(f"{url}/metrics")))
+    except ValueError:
+        return {}
+    samples = (sample for one in families if one.name == family for sample in one.samples)
+    first = next(samples, None)
+    return dict(first.labels) if first else {}
+
+
+def server_info(url: str) -> str | None:
+    """Return the configuration that ``/server_info`` shows; only servers in developer mode do."""
+    try:
+        answer: Any = json.loads(_get(f"{url}/server_info"))
+    except ValueError:
+        return None
+    config = answer.get("vllm_config") if isinstance(answer, dict) else None
+    return config if isinstance(config, str) else None
+
+
+def rendered_prompts(
+    url: str, model: str, tiers: Mapping[str, Mapping[str, Any]]
+) -> dict[str, str]:
+    """Return for each tier a hash of the tokens that one message becomes under its template.
+
+    ``tiers`` maps each to its arguments of the chat template. A tier for which the server renders
+    nothing (no ``/tokenize``, a gateway, an argument it refuses) is left out.
+    """
+    found = {}
+    for tier, arguments in tiers.items():
+        body = {
+            "model": model,
+            "messages": [{"role": "user", "content": _MESSAGE}],
+            "chat_template_kwargs": dict(arguments),
+            "add_generation_prompt": True,
+        }
+        try:
+            answer: Any = json.loads(_get(f"{url}/tokenize", json.dumps(body).encode()))
+        except ValueError:
+            continue
+        tokens = answer.get("tokens") if isinstance(answer, dict) else None
+        if isinstance(tokens, list) and tokens:
+            found[tier] = hashlib.sha256(json.dumps(tokens).encode()).hexdigest()[:16]
+    return found
+
+
+_MESSAGE = "Which of two numbers is larger, and why?"
+
+
+def _get(address: str, body: bytes | None = None) -> str:
+    """Return what the server answers, to ``body`` if given; nothing when it does not."""
+    request = urllib.request.Request(  # noqa: S310 - the address is always http
+        address, body, {"Content-Type": "application/json"} if body else {}
+    )
     try:
         # the address is a server this program started, always http
-        with _open(address, timeout=_TIMEOUT_S) as answer:
-            body: bytes = answer.read()
+        with _open(request, timeout=_TIMEOUT_S) as answer:
+            page: bytes = answer.read()
     except (OSError, http.client.HTTPException):
         return ""
-    return body.decode("utf-8", "replace")
+    return page.decode("utf-8", "replace")

@@ -164,6 +164,33 @@ class BlockRecord(
     template: dict[str, Any]
 
 
+NoticeKind = Literal["graphs_lost", "draft_eager", "schedule_lost", "other"]
+
+
+class Notice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line by which an engine says that it does something else than it was asked for.
+
+    ``graphs_lost``: it goes from graphs to eager mode; ``draft_eager``: the draft does;
+    ``schedule_lost``: it gives up a schedule of k.
+    """
+
+    kind: NoticeKind
+    text: str
+
+
+class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an engine resolved its settings to, in its own words; None where it does not say.
+
+    ``graph_mode`` is the mode of graph capture (NONE is eager). ``reasoning_parser`` is empty when
+    there is none.
+    """
+
+    enforce_eager: bool | None = None
+    graph_mode: str | None = None
+    reasoning_parser: str | None = None
+    prefix_caching: bool | None = None
+
+
 class LaunchRecord(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="launch", tag_field="record"
 ):
@@ -173,6 +200,11 @@ class LaunchRecord(
     ``speculative_config`` the configuration its log resolves to, as text, if it has one, with
     ``resolved_method`` and ``resolved_k`` read from it;
     ``speculation_series`` the names of its metrics about drafts, None when it gave no metrics.
+
+    ``settings`` are what its log, its metrics or ``/server_info`` resolve others to; ``notices``
+    the lines of its log that say it does something else than it was asked for. ``variables`` are
+    all that it saw and that engines read, secrets blotted out; ``packages`` what its interpreter
+    has. ``rendered`` maps a tier to a hash of the tokens that one and the same message becomes.
     """
 
     key: LaunchKey
@@ -186,6 +218,11 @@ class LaunchRecord(
     resolved_method: str | None = None
     resolved_k: int | None = None
     speculation_series: tuple[str, ...] | None = None
+    settings: EngineSettings | None = None
+    notices: tuple[Notice, ...] = ()
+    variables: dict[str, str] = {}
+    packages: dict[str, str] = {}
+    rendered: dict[str, str] = {}
 
 
 class FindingRecord(

@@ -2,12 +2,19 @@
 
 import contextlib
 import http.server
+import json
 import threading
 
 import pytest
 
 from specfloor.engines.ports import free_port
-from specfloor.engines.probe import server_version, speculation_series
+from specfloor.engines.probe import (
+    metric_labels,
+    rendered_prompts,
+    server_info,
+    server_version,
+    speculation_series,
+)
 
 METRICS = """\
 # HELP vllm:spec_decode_num_drafts_total Drafts.
@@ -30,7 +37,14 @@ def serve():
         def serve(pages):
             class Handler(http.server.BaseHTTPRequestHandler):
                 def do_GET(self):
-                    page = pages.get(self.path, 404)
+                    self.answer(pages.get(self.path, 404))
+
+                def do_POST(self):
+                    # a rendering is known by the template arguments it is asked for
+                    body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                    self.answer(pages.get(json.dumps(body["chat_template_kwargs"]), 404))
+
+                def answer(self, page):
                     if page is None:
                         self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf")
                         return
@@ -81,3 +95,49 @@ def test_a_server_that_is_gone():
     url = f"http://127.0.0.1:{free_port()}"
     assert server_version(url) is None
     assert speculation_series(url) is None
+
+
+INFO = """\
+# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig
+# TYPE vllm:cache_config_info gauge
+vllm:cache_config_info{block_size="128",enable_prefix_caching="False",engine="0"} 1.0
+"""
+
+
+def test_labels_of_an_information_metric(serve):
+    url = serve({"/metrics": INFO})
+    assert metric_labels(url, "vllm:cache_config_info")["enable_prefix_caching"] == "False"
+    assert metric_labels(url, "vllm:other_info") == {}
+    assert metric_labels(serve({"/metrics": "vllm:x{ 1"}), "vllm:x") == {}
+
+
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [
+        ('{"vllm_config": "model=\'m\'"}', "model='m'"),
+        ('{"vllm_config": {}}', None),
+        ("[]", None),
+        ("gone", None),
+        (404, None),
+    ],
+)
+def test_the_configuration_of_a_server_in_developer_mode(serve, page, found):
+    assert server_info(serve({"/server_info": page})) == found
+
+
+def test_prompts_are_rendered_by_tier(serve):
+    url = serve(
+        {
+            '{"enable_thinking": false}': '{"tokens": [1, 2, 3]}',
+            '{"enable_thinking": true}': '{"tokens": [1, 2, 4]}',
+        }
+    )
+    tiers = {"off": {"enable_thinking": False}, "on": {"enable_thinking": True}, "other": {"x": 1}}
+    found = rendered_prompts(url, "m", tiers)
+    assert found.keys() == {"off", "on"}
+    assert found["off"] != found["on"]
+
+
+@pytest.mark.parametrize("page", ["no json", "[]", '{"tokens": "1"}', '{"tokens": []}', 500, None])
+def test_what_renders_nothing_is_left_out(serve, page):
+    assert rendered_prompts(serve({"{}": page}), "m", {"none": {}}) == {}
