@@ -21,6 +21,7 @@ from specfloor.engines.ascend import (
     visible_devices,
 )
 from specfloor.engines.command import Command, method_of, server_command
+from specfloor.engines.effect import complete
 from specfloor.engines.indexes import load_indexes
 from specfloor.engines.logs import parse_speculative_config, resolved_speculative_config
 from specfloor.engines.probe import server_version, speculation_series
@@ -183,7 +184,7 @@ class LocalEngines:
                 failed.failure.finding, failed.failure.message, failed.failure.cause
             ) from None
         with server:
-            yield _LocalServer(server, family.name)
+            yield _LocalServer(server, family, self._catalog)
 
 
 def _to_build(release: Release) -> Release:
@@ -195,19 +196,21 @@ def _to_build(release: Release) -> Release:
 
 
 class _LocalServer:
-    def __init__(self, server: Server, model: str) -> None:
+    def __init__(self, server: Server, family: Family, catalog: Catalog) -> None:
         self._server = server
-        self._model = model
+        self._family = family
+        self._catalog = catalog
 
     @property
     def endpoint(self) -> Endpoint:
-        return Endpoint(self._server.url, self._model)
+        return Endpoint(self._server.url, self._family.name)
 
     def describe(self, key: LaunchKey, log: str, started_s: float) -> LaunchRecord:
         command = self._server.command
-        config = resolved_speculative_config(self._server.log_lines())
+        lines = self._server.log_lines()
+        config = resolved_speculative_config(lines)
         resolved = parse_speculative_config(config) if config else None
-        return LaunchRecord(
+        record = LaunchRecord(
             key=key,
             argv=command.argv,
             env=command.env,
@@ -220,6 +223,7 @@ class _LocalServer:
             resolved_k=resolved.num_spec_tokens if resolved else None,
             speculation_series=speculation_series(self._server.url),
         )
+        return complete(record, lines, self._server.url, self._catalog, self._family.tiers)
 
     def diagnose(self, patience_s: float) -> Fault | None:
         failure = self._server.diagnose(patience_s)
