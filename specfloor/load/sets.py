@@ -4,6 +4,7 @@ import functools
 from pathlib import Path
 
 from specfloor.errors import UsageError
+from specfloor.load.long_context import long_prompts
 from specfloor.load.settings import SETTINGS, WorkloadSettings, read_settings
 from specfloor.load.workload import Prompt, load_workload, shuffled
 
@@ -29,6 +30,9 @@ class Workloads:
 
     def _prompts(self, workload_set: str, workload: str) -> tuple[Prompt, ...]:
         folder = self._folder / workload_set
-        parts = self.settings(workload_set, workload).parts or (workload,)
+        settings = self.settings(workload_set, workload)
+        if settings.long_context:
+            return shuffled(long_prompts(settings.long_context), self._seed)
+        parts = settings.parts or (workload,)
         prompts = [p for part in parts for p in load_workload(folder / f"{part}.jsonl")]
         return shuffled(prompts, self._seed)

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from specfloor.errors import UsageError
+from specfloor.load.long_context import LongContext
 
 
 class WorkloadSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -15,7 +16,7 @@ class WorkloadSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     request of a speed block generates, end of sequence ignored; ``forced_prompts`` the number of
     prompts a speed block sends, the first of the seeded order. ``about`` says what the prompts are.
     ``parts`` are the workloads of the set whose prompts this one has together; without any it has a
-    file of its own.
+    file of its own, or, with ``long_context``, prompts that are made to length.
     """
 
     about: str
@@ -23,6 +24,7 @@ class WorkloadSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     forced_tokens: int
     forced_prompts: int
     parts: tuple[str, ...] = ()
+    long_context: LongContext | None = None
     temperature: float = 0.0
     top_p: float = 1.0
 
