@@ -12,6 +12,7 @@ from specfloor.judge import acceptance
 from specfloor.judge.acceptance import is_dead, is_too_good, judge_acceptance
 from specfloor.judge.estimate import summarize_acceptance
 from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence
+from specfloor.judge.figures import figures_of
 from specfloor.judge.floors import Floor, Quantity, ReportOnly
 from specfloor.judge.looping import loops
 from specfloor.judge.outputs import OutputAgreement, compare_outputs
@@ -34,6 +35,7 @@ from specfloor.runs.records import FindingRecord, Purpose
 from specfloor.signals.choose import BlockSignals, choose
 from specfloor.signals.counts import RequestCounts, Rung
 from specfloor.triage.findings import Finding
+from specfloor.triage.signatures import Figures
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,7 +53,8 @@ class AcceptanceJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     ``verdict`` is None when the cell is reported without a floor, for the reason ``report_only``.
     ``failed`` of ``sent`` requests got no full answer, of ``prompts`` that the block has.
     ``outputs`` compares the texts of both arms.
-    ``reconciliation`` says how the rungs that were there together agree.
+    ``reconciliation`` says how the rungs that were there together agree. ``figures`` are what the
+    counts show besides their mean, for triage.
     """
 
     cell: Cell
@@ -68,6 +71,7 @@ class AcceptanceJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     outputs: OutputAgreement | None = None
     detail: AcceptanceVerdict | None = None
     summary: AcceptanceSummary | None = None
+    figures: Figures | None = None
     logs: tuple[str, ...] = ()
 
 
@@ -131,6 +135,7 @@ def judge_cell_acceptance(
         rung=signals.rung,
         reconciliation=signals.reconciliation.sentence,
         outputs=compare_outputs(on.natural.requests, off.requests if off else ()),
+        figures=figures_of(on.natural, signals),
     )
     judged = _judge(
         measured, signals, on.natural, floor, rule, draft_is_target=method.draft == "target"

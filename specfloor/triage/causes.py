@@ -120,12 +120,13 @@ def known_faults(
     method: str | None,
     setting: Mapping[Facet, bool],
     seen: Sequence[Signature] = (),
+    needed: Collection[Facet] = (),
 ) -> Causes:
     """Return the faults that a release has, or may have.
 
-    Those that the figures contradict come last; among the others strong evidence comes before
-    weak, then those whose signature fits, then what takes fewer conditions that are not known to
-    hold.
+    Those that the figures contradict come last; among the others come first those that take what
+    the loss is shown to take, then strong evidence before weak, then those whose signature fits,
+    then what takes fewer conditions that are not known to hold.
 
     Args:
         ledger: the ledger.
@@ -135,9 +136,10 @@ def known_faults(
         method: likewise.
         setting: facets known to hold or not; a fault that needs one that does not is left out.
         seen: the signatures that the figures bear, the one that says most first.
+        needed: facets without which the loss is shown not to be there.
     """
     lacking = missing(ledger, release, family=family, method=method, kinds=kinds, setting=setting)
-    ranked: list[tuple[tuple[bool, int, int, int, int, int], KnownFix]] = []
+    ranked: list[tuple[tuple[int, ...], KnownFix]] = []
     for number, entry in enumerate(lacking.entries):
         if entry.standing not in _STRONG:
             continue
@@ -146,6 +148,7 @@ def known_faults(
         place = seen.index(row.signature) if fits and row.signature else len(seen)
         against = sum(setting.get(facet) is False for facet in row.when)
         open_ = sum(facet not in setting for facet in row.when)
+        wanted = sum(facet not in row.when for facet in needed)
         fix = KnownFix(
             release=lacking.release,
             change=row.id,
@@ -159,7 +162,7 @@ def known_faults(
             first_final=entry.first_final,
         )
         strength = _STRONG.index(entry.standing)
-        ranked.append(((fits is False, strength, place, against, open_, number), fix))
+        ranked.append(((fits is False, wanted, strength, place, against, open_, number), fix))
     ranked.sort(key=lambda one: one[0])
     fixes = tuple(fix for _, fix in ranked)
     return Causes(lacking.release, lacking.unknown, fixes, lacking.as_of.isoformat())

@@ -24,6 +24,7 @@ from specfloor.triage.steps import (
     steps_of_engines,
     steps_of_signature,
     steps_of_step_cost,
+    steps_of_unknown_shape,
 )
 
 ACCEPTANCE = frozenset(
@@ -63,13 +64,14 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``conclusions`` are what the judges said, of which only what is wrong matters; ``healthy`` why
     acceptance is known to be as it should be, None where it is not known. ``seen`` are the
-    signatures that the figures bear and ``contrasts`` sentences on where the fault is and where it
-    is not. ``release`` is None where the ledger cannot be asked, for the reason ``unasked``.
-    ``setting`` are the facets known to hold or not; ``in_effect`` says that the configuration asked
-    for is, and from what. ``off_failure`` is how the arm without drafts ended, if badly, and
-    ``off_served`` whether it is known to have served. ``same_texts`` says that the answers are
-    those of the arm without drafts. ``devices`` are what samples of npu-smi show, and ``sampled``
-    whether there were any.
+    signatures that the figures bear, ``contrasts`` sentences on where the fault is and where it is
+    not, ``needed`` the facets without which it is shown not to be there. ``release`` is None where
+    the ledger cannot be asked, for the reason ``unasked``. ``setting`` are the facets known to hold
+    or not; ``in_effect`` says that the configuration asked for is, and from what. ``off_failure``
+    is how the arm without drafts ended, if badly, and ``off_served`` whether it is known to have
+    served. ``same_texts`` says that the answers are those of the arm without drafts.
+    ``environment`` are faults of the set-up that may keep a setting from being in effect.
+    ``devices`` are what samples of npu-smi show, and ``sampled`` whether there were any.
     """
 
     conclusions: tuple[Conclusion, ...]
@@ -82,12 +84,14 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     healthy: str | None = None
     seen: tuple[Seen, ...] = ()
     contrasts: tuple[str, ...] = ()
+    needed: tuple[Facet, ...] = ()
     setting: dict[Facet, bool] = {}
     in_effect: str | None = None
     off_failure: Conclusion | None = None
     off_served: bool = False
     same_texts: str | None = None
     speed: Speed = Speed()
+    environment: tuple[str, ...] = ()
     devices: tuple[Conclusion, ...] = ()
     sampled: bool = False
 
@@ -147,6 +151,8 @@ def _acceptance(facts: Facts) -> Iterator[Link]:
     for number, fault in enumerate(faults):
         # what the figures look like belongs to the first: the others are the same loss again
         steps = steps_of_engines() if fault.finding is Finding.TOPOLOGY else ()
+        if not (number or facts.seen or steps):
+            steps = steps_of_unknown_shape(facts.place)
         if number or not (facts.seen or facts.contrasts):
             yield _link(Stage.ACCEPTANCE, fault, steps=steps)
             continue
@@ -169,6 +175,10 @@ def _configuration(facts: Facts) -> Iterator[Link]:
             "a setting that the release does not know is refused there, or left out",
         )
         yield _link(Stage.CONFIGURATION, wrong, steps=(step,))
+    if facts.said(ACCEPTANCE | SPEED | ENDS | frozenset({Finding.CONFIG_NOT_IN_EFFECT})):
+        for flaw in facts.environment:
+            flawed = Conclusion(Finding.CONFIG_NOT_IN_EFFECT, flaw)
+            yield _link(Stage.CONFIGURATION, flawed, confidence=Confidence.POSSIBLE)
 
 
 def _asked(facts: Facts, ledger: Ledger) -> Causes | None:
@@ -184,6 +194,7 @@ def _asked(facts: Facts, ledger: Ledger) -> Causes | None:
         method=facts.method,
         setting=facts.setting,
         seen=[one.signature for one in facts.seen],
+        needed=facts.needed,
     )
 
 

@@ -38,9 +38,9 @@ POSITION_SLIP = 0.02
 ODD = 0.5
 """Share of the others' acceptance under which an engine or a tier is called ill: they see other
 requests, so only what no mix of requests explains counts."""
-TREND = 0.25
+TREND = 0.15
 """Share of the acceptance that must be lost from one end to the other for a trend to be one."""
-_FULL_DRAFTS = 0.9
+FULL_DRAFTS = 0.9
 """Share of k × drafts that must have been drafted: a position that was not is not dead."""
 
 
@@ -143,7 +143,7 @@ def profile_of(tally: Tally) -> Profile:
         whole=share(tally.accepted_tokens, tally.draft_tokens),
         positions=shares,
         after=(*shares[:1], *after),
-        full=tally.draft_tokens >= _FULL_DRAFTS * len(counts) * drafts,
+        full=tally.draft_tokens >= FULL_DRAFTS * len(counts) * drafts,
     )
 
 

@@ -115,6 +115,16 @@ def steps_of_signature(signature: Signature, place: Place) -> tuple[Step, ...]:
 _HANDS_OVER = "it hands the draft its hidden states: position 1 that is back says it does so wrong"
 
 
+def steps_of_unknown_shape(place: Place) -> tuple[Step, ...]:
+    """Return what gives a loss the shape that tells its causes apart."""
+    return (
+        Step(
+            place.suite("-k", "acceptance", "--no-early-stop"),
+            "all prompts show which positions fell, which a stop after a few does not",
+        ),
+    )
+
+
 def served_with(setting: str) -> str:
     """Return the server's start under a setting: a flag as such, anything else in words."""
     return f"vllm serve MODEL … {setting}" if setting.startswith("--") else f"serve with {setting}"
