@@ -166,6 +166,11 @@ def read_basis(folder: Path) -> Basis:
 def judge_stored(run: Run, catalog: Catalog) -> RunResult:
     """Judge a run from its folder alone; UsageError when its basis cannot be read."""
     basis = read_basis(run.folder)
+    return judge_run(basis.wanted, book_of(run, basis, catalog))
+
+
+def book_of(run: Run, basis: Basis, catalog: Catalog) -> JudgementBook:
+    """Return the judgements of a stored run; UsageError when its baseline cannot be read."""
     index = RecordIndex(run.records)
     cells = [one.cell for one in basis.wanted]
     hardware = hardware_class(run.info.environment)
@@ -174,7 +179,6 @@ def judge_stored(run: Run, catalog: Catalog) -> RunResult:
         baseline = read_baseline(Path(basis.baseline_run), cells)
     elif basis.baseline_release:
         baseline = baseline_of_release(basis.baseline_release, index, cells, hardware)
-    book = JudgementBook(
+    return JudgementBook(
         index, catalog, basis.floors, basis.rule, hardware=hardware, baseline=baseline
     )
-    return judge_run(basis.wanted, book)

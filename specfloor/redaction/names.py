@@ -1,5 +1,6 @@
 """Which names, of flags, variables and fields, hold something that is not to be shown."""
 
+import functools
 import re
 
 from specfloor.redaction.kinds import Kind
@@ -36,6 +37,7 @@ def snake(name: str) -> str:
     return _WORDS.sub("_", name.strip().lstrip("-")).strip("_").lower()
 
 
+@functools.lru_cache(4096)
 def is_secret_name(name: str) -> bool:
     """Whether whatever has this name is secret."""
     if name in _WORKING_FOLDER:
@@ -52,6 +54,7 @@ def may_be_secret_name(name: str) -> bool:
     return bool(_MAYBE.search(snake(name)))
 
 
+@functools.lru_cache(4096)
 def kind_of_name(name: str) -> Kind | None:
     """Return what a value with this name is, secrets apart; None for anything else."""
     words = snake(name)

@@ -68,6 +68,9 @@ _COMMON = frozenset(
     }
 )
 """Names so common that they name nobody outside the place that calls them a name."""
+_SHORT = 200
+"""Characters up to which clean texts are remembered: names of fields and of launches, which come
+with every record."""
 _LEAST = {Kind.SECRET: 8, Kind.SERIAL: 6}
 """Characters from which a value is looked for everywhere and not only where it was found; shorter
 ones are parts of ordinary words. Three for what is not listed."""
@@ -94,6 +97,8 @@ class Redactor:
         self._everywhere: re.Pattern[str] | None = None
         self._everywhere_of: int = 0
         self._place = ""
+        self._clean: set[str] = set()
+        self._clean_of = 0
         for kind, names in ((Kind.HOST, hosts), (Kind.USER, users)):
             for name in filter(None, names):
                 self._name(kind, name)
@@ -184,6 +189,19 @@ class Redactor:
     # texts
 
     def _text(self, text: str, *, encoded: bool = True) -> str:
+        """Return a text redacted; what was found clean before is not gone over again."""
+        if len(self._known) != self._clean_of:
+            self._clean_of = len(self._known)
+            self._clean.clear()
+        if encoded and text in self._clean:
+            return text
+        redacted = self._redacted(text, encoded=encoded)
+        clean = encoded and redacted == text and len(self._known) == self._clean_of
+        if clean and len(text) <= _SHORT:
+            self._clean.add(text)
+        return redacted
+
+    def _redacted(self, text: str, *, encoded: bool) -> str:
         if pattern := self._pattern():
             text = pattern.sub(self._literal, text)
         for rule in RULES:

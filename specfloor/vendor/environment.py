@@ -1,0 +1,124 @@
+"""The environment as the form asks for it: what the run knows, and how to get the rest."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from specfloor.catalog.model import Release
+from specfloor.host.npu_smi import Device
+from specfloor.judge.evidence import ArmEvidence
+from specfloor.runs.records import Environment, HostSampleRecord, Record
+
+COLLECT = "python collect_env.py in the engine's environment, from vllm-ascend's repository"
+"""How the vendor asks for the environment."""
+
+
+class Surroundings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``known`` are names and values; ``missing`` what the form wants and how to get it."""
+
+    known: tuple[tuple[str, str], ...]
+    missing: tuple[str, ...]
+    devices: tuple[str, ...]
+
+
+def surroundings(
+    environment: Environment,
+    release: Release,
+    arms: Iterable[ArmEvidence],
+    records: Iterable[Record],
+    *,
+    attached: bool,
+) -> Surroundings:
+    """Return the environment of a cell.
+
+    Args:
+        environment: of ``run.json``.
+        release: the release that was asked for.
+        arms: the cell's launches, for what the engine says of itself.
+        records: of the run, for samples of the devices.
+        attached: whether the user gives the text of collect_env or npu-smi besides.
+    """
+    known = list(_known(environment, release, arms))
+    launches = {arm.key.id for arm in arms}
+    devices = tuple(_devices(records, launches))
+    missing = [] if attached else list(_missing(environment, release))
+    return Surroundings(tuple(known), tuple(missing), devices)
+
+
+def _known(
+    environment: Environment, release: Release, arms: Iterable[ArmEvidence]
+) -> Iterator[tuple[str, str]]:
+    yield "release", release.name
+    answers = {arm.launch.version for arm in arms if arm.launch and arm.launch.version}
+    yield (
+        "vLLM",
+        ", ".join(sorted(answers)) or f"{release.vllm} (the release's; no server answered)",
+    )
+    for name, value in (
+        ("vLLM-Ascend", release.vllm_ascend),
+        ("CANN", environment.cann),
+        ("CANN of the release", release.cann),
+        ("driver", environment.driver),
+        ("firmware", environment.firmware),
+        ("npu-smi", environment.npu_smi),
+        ("NPUs", ", ".join(environment.accelerators)),
+        ("Python of the harness", environment.python),
+        ("platform", environment.platform),
+        ("processor", f"{environment.cpu}, {environment.cores} cores"),
+        ("memory", f"{environment.memory_bytes / 2**30:.1f} GiB"),
+    ):
+        if value:
+            yield name, value
+    if environment.container is not None:
+        yield "container", "yes" if environment.container else "no"
+    for interpreter, packages in sorted(environment.engines.items()):
+        yield f"engine {interpreter}", " ".join(f"{n}=={v}" for n, v in sorted(packages.items()))
+    yield "harness", " ".join(f"{n}=={v}" for n, v in sorted(environment.packages.items()))
+    for name, value in sorted(environment.variables.items()):
+        yield name, value
+    for flag in environment.flags:
+        yield "note", flag.message
+
+
+def _missing(environment: Environment, release: Release) -> Iterator[str]:
+    yield f"the full listing: {COLLECT}; give the file with --attach"
+    if release.platform != "ascend":
+        return
+    if not environment.accelerators or environment.npu_smi is None:
+        yield "the devices: npu-smi info; give the file with --attach"
+    if environment.cann is None:
+        yield (
+            "the version of CANN: ascend_toolkit_install.info in the toolkit's folder, "
+            "$ASCEND_HOME_PATH"
+        )
+    if environment.driver is None:
+        yield "the version of the driver: version.info in the driver's folder"
+
+
+def _devices(records: Iterable[Record], launches: set[str]) -> Iterator[str]:
+    """Yield one line a chip: the range of what npu-smi showed while the cell was measured."""
+    seen: dict[tuple[int, int], list[Device]] = defaultdict(list)
+    for record in records:
+        if isinstance(record, HostSampleRecord) and record.launch in launches:
+            for device in record.devices:
+                seen[device.npu, device.chip].append(device)
+    for (npu, chip), devices in sorted(seen.items()):
+        health = ", ".join(sorted({device.health for device in devices}))
+        shown = (
+            _range("AICore", "%", [device.aicore_pct for device in devices]),
+            _range("HBM", "MB", [device.hbm_used_mb for device in devices]),
+            _range("", "°C", [device.temp_c for device in devices]),
+            _range("", "W", [device.power_w for device in devices]),
+        )
+        told = ", ".join(filter(None, shown))
+        yield f"NPU {npu} chip {chip} {devices[0].name}: {health}, {told} in {len(devices)} samples"
+
+
+def _range(name: str, unit: str, values: Iterable[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return ""
+    low, high = min(known), max(known)
+    figures = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    return f"{name} {figures} {unit}".strip()

@@ -1,0 +1,159 @@
+"""Figures of the bad side beside those of the good one, as rows of text."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from specfloor.catalog.model import Family
+from specfloor.judge.cell import (
+    AcceptanceJudgement,
+    Rule,
+    SpeedJudgement,
+    judge_cell_acceptance,
+    judge_cell_speed,
+)
+from specfloor.judge.evidence import CellEvidence
+from specfloor.judge.floors import Floor, Quantity
+from specfloor.judge.verdict import AcceptanceSummary, Estimate, Interval
+
+NOTHING = "-"
+
+
+class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One quantity: on the good side, here, and what is expected."""
+
+    quantity: str
+    good: str
+    bad: str
+    expected: str = NOTHING
+
+
+class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one side has of a cell; None for what was not asked or measured."""
+
+    acceptance: AcceptanceJudgement | None
+    speed: SpeedJudgement | None
+
+    @property
+    def summary(self) -> AcceptanceSummary | None:
+        """The figures of acceptance."""
+        return self.acceptance.summary if self.acceptance else None
+
+
+def measure_good(evidence: CellEvidence, family: Family, rule: Rule) -> Measured:
+    """Return the figures of the good side, which is held to no floor."""
+    acceptance = judge_cell_acceptance(evidence, family, None, rule)
+    speed = judge_cell_speed(evidence, None, acceptance, rule)
+    return Measured(acceptance, speed)
+
+
+def rows(bad: Measured, good: Measured | None) -> tuple[Row, ...]:
+    """Return the table of both sides; rows of what neither has are left out."""
+    found = [*_acceptance_rows(bad, good), *_speed_rows(bad, good)]
+    return tuple(row for row in found if {row.good, row.bad} != {NOTHING})
+
+
+def positions(bad: Measured, good: Measured | None) -> tuple[Row, ...]:
+    """Return the share of steps that keep each draft position, one row each."""
+    here = bad.summary.per_position if bad.summary else ()
+    there = good.summary.per_position if good and good.summary else ()
+    return tuple(
+        Row(
+            str(place + 1),
+            _estimate(there[place]) if place < len(there) else NOTHING,
+            _estimate(here[place]) if place < len(here) else NOTHING,
+        )
+        for place in range(max(len(here), len(there)))
+    )
+
+
+def _acceptance_rows(bad: Measured, good: Measured | None) -> Iterator[Row]:
+    here, there = bad.summary, good.summary if good else None
+    floor = bad.acceptance.floor if bad.acceptance else None
+    detail = bad.acceptance.detail if bad.acceptance else None
+    rate = here.rate_mean if here else None
+    length = here.length_pooled if here else None
+    if detail and detail.mean:
+        # the interval of the verdict, which holds after an early stop too
+        if detail.unit == "rate":
+            rate = detail.mean
+        else:
+            yield Row(
+                "acceptance length, mean over requests",
+                _estimate(there.length_mean if there else None),
+                _estimate(detail.mean),
+                _expected(floor, Quantity.ACCEPTANCE_LENGTH),
+            )
+    yield Row(
+        "acceptance rate, mean over requests",
+        _estimate(there.rate_mean if there else None),
+        _estimate(rate),
+        _expected(floor, Quantity.ACCEPTANCE_RATE),
+    )
+    yield Row(
+        "acceptance rate, pooled",
+        _estimate(there.rate_pooled if there else None),
+        _estimate(here.rate_pooled if here else None),
+    )
+    yield Row(
+        "acceptance length, pooled (bonus token counted)",
+        _estimate(there.length_pooled if there else None),
+        _estimate(length),
+    )
+    yield Row(
+        "drafted, accepted tokens",
+        _drafts(there),
+        _drafts(here),
+    )
+
+
+def _speed_rows(bad: Measured, good: Measured | None) -> Iterator[Row]:
+    here, there = bad.speed, good.speed if good else None
+    yield Row(
+        "speedup (time per output token, off over on)",
+        _speedup(there),
+        _speedup(here),
+        _expected(here.floor if here else None, Quantity.SPEEDUP),
+    )
+    for name, arm in (("off", "off_s"), ("on", "on_s")):
+        yield Row(
+            f"time per output token, speculation {name}, median",
+            _milliseconds(getattr(there, arm, None)),
+            _milliseconds(getattr(here, arm, None)),
+        )
+
+
+def _expected(floor: Floor | None, quantity: Quantity) -> str:
+    if floor is None or floor.quantity is not quantity:
+        return NOTHING
+    return f"at least {floor.value:g} (floor since {floor.date}: {floor.reason})"
+
+
+def _estimate(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return NOTHING
+    return f"{estimate.value:.3f}{_bounds(estimate.interval, 3)}, n = {estimate.n}"
+
+
+def _speedup(speed: SpeedJudgement | None) -> str:
+    summary = speed.summary if speed else None
+    if summary is None:
+        return NOTHING
+    pairs = f"{summary.launches} pair{'s' if summary.launches > 1 else ''} of launches"
+    return f"{summary.speedup:.2f}{_bounds(summary.interval, 2)}, {pairs}"
+
+
+def _bounds(interval: Interval | None, digits: int) -> str:
+    if interval is None:
+        return ""
+    return f" [{interval.low:.{digits}f}, {interval.high:.{digits}f}] at {interval.level:.0%}"
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return NOTHING if seconds is None else f"{seconds * 1000:.2f} ms"
+
+
+def _drafts(summary: AcceptanceSummary | None) -> str:
+    if summary is None:
+        return NOTHING
+    return f"{summary.counts.drafted}, {summary.counts.accepted}"
