@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from specfloor.cells import OFF
+from specfloor.judge.evidence import RecordIndex
+from specfloor.judge.upgrade import Side, judge_cell_upgrade
 from specfloor.report.files import SCHEMA, headline, markdown, write_files
 from specfloor.report.paragraphs import paragraph
 from specfloor.report.properties import VERDICT, properties_of
@@ -13,6 +15,8 @@ from specfloor.runs.records import Purpose
 from specfloor.triage.findings import Finding
 from tests.unit.builders import (
     CELL,
+    GLM,
+    RULE,
     both_arms,
     fault,
     floor,
@@ -176,6 +180,47 @@ class TestProperties:
         assert found["speedup"] == "3.1000"
         assert float(found["speedup_low"]) <= 3.1 <= float(found["speedup_high"])
         assert found["floor"] == "4"
+
+    def test_the_figures_that_were_judged_are_in_the_unit_of_the_floor(self):
+        length = floor(2.0, "acceptance_length", k=3)
+        acceptance, speed = (
+            dict(properties_of(j))
+            for j in (
+                cell_of(both_arms(), length).acceptance,
+                cell_of(both_arms(launches=2), *FLOORS).speed,
+            )
+        )
+        assert (acceptance["quantity"], acceptance["floor"]) == ("acceptance_length", "2")
+        assert float(acceptance["estimate"]) > 3
+        assert (speed["quantity"], speed["estimate"]) == ("speedup", "3.10000")
+        for found in (acceptance, speed):
+            low, high = float(found["interval_low"]), float(found["interval_high"])
+            assert low <= float(found["estimate"]) <= high
+            assert 0 < float(found["interval_level"]) < 1
+
+    def test_after_an_early_stop_the_interval_is_that_of_the_verdict(self):
+        judgement = cell_of(both_arms(on={"answered": 9}), *FLOORS).acceptance
+        found = dict(properties_of(judgement))
+        assert judgement.detail.mean.interval != judgement.summary.rate_mean.interval
+        assert float(found["interval_low"]) == pytest.approx(
+            judgement.detail.mean.interval.low, abs=1e-5
+        )
+
+    def test_without_a_floor_the_estimate_is_there(self):
+        found = dict(properties_of(cell_of(both_arms()).acceptance))
+        assert (found["quantity"], "floor" in found) == ("acceptance_rate", False)
+        assert float(found["estimate"]) == pytest.approx(0.68333)
+
+    @pytest.mark.parametrize(("on", "outcome"), [({}, "SAME"), ({"accepted": (1,) * 10}, "WORSE")])
+    def test_an_upgrade(self, on, outcome):
+        old = both_arms(cell=CELL.on_release("cpu-1.0"))
+        index = RecordIndex([*old, *both_arms(on=on)])
+        sides = [Side(index.evidence(CELL.on_release(r)), "here") for r in ("cpu-1.0", "cpu-2.0")]
+        found = dict(properties_of(judge_cell_upgrade(*sides, GLM, RULE, "cpu-1.0")))
+        assert (found["baseline"], found["outcome"]) == ("cpu-1.0", outcome)
+        assert found["quantity"] == "acceptance_rate_change"
+        low, change = float(found["interval_low"]), float(found["estimate"])
+        assert (low, change) == (0, 0) if outcome == "SAME" else low < change < -0.5
 
     def test_without_data_there_are_no_numbers(self):
         cell = cell_of([])
