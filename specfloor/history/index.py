@@ -4,19 +4,22 @@ Several runs may end at once, so every change is made under a lock. A line that 
 named and skipped; nothing here ever removes one.
 """
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from specfloor.catalog import Catalog
 from specfloor.errors import UsageError
 from specfloor.history.entries import SCHEMA, Entry, entries_of
 from specfloor.judge.run import RunResult, judge_stored
-from specfloor.runs.store import INFO, read_run
+from specfloor.runs.store import INFO, Run, read_run
 
 HISTORY = "history.jsonl"
+_LOCK_S = 60.0
+"""Seconds to wait for a lock that is held for milliseconds."""
 
 
 class Skipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,21 +67,21 @@ def read_history(folder: Path) -> History:
     return History(tuple(entries), tuple(skipped))
 
 
-def record_run(folder: Path, result: RunResult) -> int:
-    """Append the entries of a run that came to its end; return how many.
+def record_run(run: Run, result: RunResult) -> int:
+    """Append the entries of a run that came to its end to the index beside it; return how many.
 
     Args:
-        folder: the run's folder; the index is beside it.
+        run: the run, read back.
         result: what was judged of it.
 
     Raises:
-        UsageError: the run cannot be read.
+        UsageError: another process holds the lock and does not let go of it.
+        OSError: the index cannot be written.
     """
-    run = read_run(folder)
     if not run.info.complete:
         return 0
     entries = entries_of(run, result)
-    path = folder.parent / HISTORY
+    path = run.folder.parent / HISTORY
     with _locked(path):
         # a line cut off by a crash must not swallow the first of these
         text = b"" if _ends_whole(path) else b"\n"
@@ -167,5 +170,14 @@ def _ends_whole(path: Path) -> bool:
         return file.read() in {b"", b"\n"}
 
 
-def _locked(path: Path) -> FileLock:
-    return FileLock(path.with_suffix(".lock"))
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    lock = path.with_suffix(".lock")
+    try:
+        with FileLock(lock, timeout=_LOCK_S):
+            yield
+    except Timeout:
+        raise UsageError(
+            f"{lock} has been held by another process for {_LOCK_S:g} s; end it and write the "
+            f"history anew with `specfloor history --rebuild {path.parent}`"
+        ) from None

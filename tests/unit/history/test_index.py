@@ -4,6 +4,7 @@ import multiprocessing
 
 import msgspec
 import pytest
+from filelock import FileLock
 
 from specfloor.errors import UsageError
 from specfloor.history.index import HISTORY, read_history, rebuild, record_run
@@ -14,7 +15,8 @@ from tests.unit.history.builders import encode, entry, store
 
 
 def record(folder):
-    return record_run(folder, judge_stored(read_run(folder), catalog()))
+    run = read_run(folder)
+    return record_run(run, judge_stored(run, catalog()))
 
 
 def runs_of(folder):
@@ -87,6 +89,16 @@ def test_runs_that_end_at_once_lose_nothing(tmp_path):
     found = read_history(tmp_path)
     assert sorted(one.run for one in found.entries) == ["r0", "r1", "r2", "r3"]
     assert found.skipped == ()
+
+
+def test_a_lock_that_is_never_let_go_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr("specfloor.history.index._LOCK_S", 0.0)
+    folder = store(tmp_path / "r1", both_arms())
+    with (
+        FileLock(tmp_path / "history.lock"),
+        pytest.raises(UsageError, match="held by another process"),
+    ):
+        record(folder)
 
 
 class TestRebuild:
