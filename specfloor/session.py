@@ -275,6 +275,12 @@ class Session:
         """How much experiments measure."""
         return self.settings.experiments or "small"
 
+    def most_concurrent(self, cell: Cell, at_most: int) -> int:
+        """Return the requests that may be in flight at once in an experiment."""
+        served = self.catalog.family(cell.family).serve.get("--max-num-seqs")
+        bounds = (at_most, self.settings.most_concurrent, int(served) if served else None)
+        return min(bound for bound in bounds if bound is not None)
+
     @property
     def seed(self) -> int:
         """The seed of everything random."""

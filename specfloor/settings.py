@@ -27,8 +27,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     Times are in seconds. ``launches`` is the number of launches an arm of a cell with a speed
     floor; None takes what the floor's own record says. ``floors_dir`` holds ``*.toml``,
     ``workloads_dir`` one folder a workload set. ``experiments`` is how much experiments measure,
-    None for none. ``routes`` maps releases to how their engine is reached,
-    :data:`~specfloor.engines.routes.EVERY_RELEASE` to that of those without one of their own.
+    None for none, with ``most_concurrent`` requests in flight at most. ``routes`` maps releases to
+    how their engine is reached, :data:`~specfloor.engines.routes.EVERY_RELEASE` to that of those without one of their own.
     ``soc`` and ``cards`` say which NPUs there are instead of the host itself; ``models`` and
     ``drafts`` where checkpoints are, as of :func:`~specfloor.catalog.onsite.on_site`.
 
@@ -53,6 +53,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     silence_timeout_s: float = 60.0
     baseline: Path | None = None
     cache: Path | None = None
+    most_concurrent: int | None = None
     routes: Mapping[str, Route] = MappingProxyType({})
     soc: Soc | None = None
     cards: int | None = None
@@ -96,6 +97,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         for option, numbers in (
             ("--launches", (self.launches,)),
             ("--cards", (self.cards,)),
+            ("--max-concurrency", (self.most_concurrent,)),
             ("--spec-tokens", self.selection.spec_tokens),
             ("--concurrency", self.selection.concurrencies),
         ):

@@ -26,6 +26,7 @@ _GRAPHS = re.compile(
     r"['\"]cudagraph_mode['\"]: ?(?:<CUDAGraphMode\.(?P<name>\w+)|\"?(?P<plain>[A-Z_]+)\"?"
     r"|(?P<number>\d|\[\d, ?\d\]))"
 )
+_CAPTURED = re.compile(r"['\"]cudagraph_capture_sizes['\"]: ?\[([\d, ]*)\]")
 _GRAPH_NUMBERS = {
     "0": "NONE",
     "1": "PIECEWISE",
@@ -65,11 +66,13 @@ def read_settings(text: str) -> EngineSettings:
     """Return the settings in one text of vLLM's configuration, as its log line has it."""
     eager, caching = _EAGER.search(text), _PREFIX_CACHING.search(text)
     parser, graphs = _PARSER.search(text), _GRAPHS.search(text)
+    captured = _CAPTURED.search(text)
     return EngineSettings(
         enforce_eager=eager[1] == "True" if eager else None,
         graph_mode=_graph_mode(graphs) if graphs else None,
         reasoning_parser=(parser[1] or "") if parser else None,
         prefix_caching=caching[1] == "True" if caching else None,
+        capture_sizes=tuple(map(int, re.findall(r"\d+", captured[1]))) if captured else (),
     )
 
 

@@ -85,6 +85,9 @@ class Bench(Protocol):
     def size(self) -> Size:
         """How much to measure."""
 
+    def most_concurrent(self, cell: Cell, at_most: int) -> int:
+        """Return the requests that may be in flight: as user, engine and size allow."""
+
     @property
     def seed(self) -> int:
         """The seed of everything random."""
@@ -103,16 +106,15 @@ class Bench(Protocol):
 
 
 class Experiment(Protocol):
-    """One question about a cell, answered with launches of its own.
+    """One question about a cell, answered with launches of its own."""
 
-    Attributes:
-        name: how options, records and reports call it.
-        varies: the fields of a cell that the experiment itself varies; cells that differ in
-            nothing else are one.
-    """
+    @property
+    def name(self) -> str:
+        """How options, records and reports call it."""
 
-    name: str
-    varies: tuple[str, ...]
+    @property
+    def varies(self) -> tuple[str, ...]:
+        """The fields of a cell that it varies itself; cells that differ in nothing else are one."""
 
     def why_not(self, cell: Cell, catalog: Catalog) -> str | None:
         """Return why a cell cannot be asked this, in a sentence; None when it can."""

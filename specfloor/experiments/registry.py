@@ -1,6 +1,10 @@
 """The experiments there are, by name."""
 
 from specfloor.experiments.base import Experiment
+from specfloor.experiments.flip import FlipPoint
+from specfloor.experiments.schedule import KSchedule
 
-EXPERIMENTS: dict[str, Experiment] = {}
+_ALL: tuple[Experiment, ...] = (FlipPoint(), KSchedule())
+
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
 """Every experiment, in the order they are run in."""

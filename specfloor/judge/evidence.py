@@ -1,5 +1,6 @@
 """What the records of a run hold about one cell."""
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
@@ -111,6 +112,52 @@ class RecordIndex:
     def launch(self, key: LaunchKey) -> LaunchRecord | None:
         """Return what a launch said of itself; None when it did not become healthy."""
         return self._launches.get(key.id)
+
+    def repeats(self, first: LaunchKey) -> int:
+        """Return how many launches like ``first`` there were, those that failed among them."""
+        for count in itertools.count():
+            key = msgspec.structs.replace(first, repeat=count)
+            if key.id not in self._launches and key.id not in self._faults:
+                return count
+        raise AssertionError("unreachable")
+
+    def concurrencies(self, first: LaunchKey) -> tuple[int, ...]:
+        """Return at which concurrencies launches like ``first`` were sent something, ascending."""
+        ids = {
+            msgspec.structs.replace(first, repeat=repeat).id
+            for repeat in range(self.repeats(first))
+        }
+        return tuple(sorted({block.concurrency for launch, block in self._sent if launch in ids}))
+
+    def arms(self, cell: Cell, variant: str) -> tuple[Arm, ...]:
+        """Return the arms of a cell's method that an experiment launched, by ascending k."""
+        wanted = cell.release, cell.family, variant, cell.method
+        found = {
+            key.arm
+            for key in (launch.key for launch in self._launches.values())
+            if (key.release, key.family, key.variant, key.arm.method) == wanted
+        }
+        return tuple(sorted(found))
+
+    def variant_launches(self, cell: Cell, variant: str) -> Iterator[LaunchKey]:
+        """Yield the launches of an experiment for a cell's release and family, by arm."""
+        for arm in (OFF, cell.arm):
+            first = LaunchKey(cell.release, cell.family, arm, variant=variant)
+            for repeat in range(self.repeats(first)):
+                yield msgspec.structs.replace(first, repeat=repeat)
+
+    def first_fault(self, cell: Cell, variant: str) -> FindingRecord | None:
+        """Return the first fault of an experiment's launches."""
+        keys = self.variant_launches(cell, variant)
+        return next((fault for key in keys if (fault := self._faults.get(key.id))), None)
+
+    def logs(self, cell: Cell, variant: str) -> tuple[str, ...]:
+        """Return the logs of an experiment's launches, relative to the run's folder."""
+        found = (
+            launch.log if (launch := self._launches.get(key.id)) else None
+            for key in self.variant_launches(cell, variant)
+        )
+        return tuple(dict.fromkeys(log for log in found if log))
 
     def block(self, launch: LaunchKey, block: BlockKey) -> Block | None:
         """Return a block of a launch; None when it was not sent."""

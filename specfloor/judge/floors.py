@@ -34,6 +34,11 @@ class Quantity(StrEnum):
     """Tokens per step, bonus token included."""
     SPEEDUP = "speedup"
     """Time per output token, off over on."""
+    FLIP_CONCURRENCY = "flip_concurrency"
+    """Requests in flight at which the speedup falls to 1."""
+
+
+_ACCEPTANCE = (Quantity.ACCEPTANCE_RATE, Quantity.ACCEPTANCE_LENGTH)
 
 
 class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -180,7 +185,11 @@ def read_floors(paths: Iterable[Path]) -> Floors:
     for floor in floors:
         _check_value(floor)
     # acceptance has one floor, of the rate or of the length
-    _check_apart(floors, "floors", lambda entry: entry.quantity is Quantity.SPEEDUP)
+    _check_apart(
+        floors,
+        "floors",
+        lambda entry: "acceptance" if entry.quantity in _ACCEPTANCE else entry.quantity,
+    )
     _check_apart(report_only, "report_only", lambda entry: entry.quantity)
     for entry in report_only:
         for floor in floors:
@@ -222,6 +231,7 @@ def _check_value(floor: Floor) -> None:
         Quantity.ACCEPTANCE_RATE: (0.0, 1.0),
         Quantity.ACCEPTANCE_LENGTH: (1.0, float("inf")),
         Quantity.SPEEDUP: (0.0, float("inf")),
+        Quantity.FLIP_CONCURRENCY: (0.0, float("inf")),
     }[floor.quantity]
     if not least < floor.value < most:
         raise UsageError(

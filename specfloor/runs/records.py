@@ -181,7 +181,8 @@ class Notice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What an engine resolved its settings to, in its own words; None where it does not say.
 
-    ``graph_mode`` is the mode of graph capture (NONE is eager). ``reasoning_parser`` is empty when
+    ``graph_mode`` is the mode of graph capture (NONE is eager), ``capture_sizes`` the numbers of
+    tokens that graphs are captured for. ``reasoning_parser`` is empty when
     there is none.
     """
 
@@ -189,6 +190,7 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     graph_mode: str | None = None
     reasoning_parser: str | None = None
     prefix_caching: bool | None = None
+    capture_sizes: tuple[int, ...] = ()
 
 
 class LaunchRecord(

@@ -176,3 +176,9 @@ def test_one_tier_or_no_name_needs_no_rendering(silent):
     silent["rendered"] = {"off": "a"}
     assert run_complete(tiers={"none": {}}).rendered == {}
     assert run_complete(argv=("python",)).rendered == {}
+
+
+def test_the_sizes_that_graphs_are_captured_for():
+    text = "{'cudagraph_capture_sizes': [1, 2, 4, 8], 'x': []}"
+    assert read_settings(text).capture_sizes == (1, 2, 4, 8)
+    assert read_settings('{"cudagraph_capture_sizes":[]}').capture_sizes == ()
