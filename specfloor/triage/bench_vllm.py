@@ -24,6 +24,8 @@ _LABELS = {
     "Draft tokens": "draft_tokens",
     "Accepted tokens": "accepted_tokens",
 }
+_ALWAYS = ("Successful requests", "Benchmark duration (s)", "Total input tokens")
+"""Lines that every vLLM prints in every report."""
 _SGLANG = re.compile(r"^Backend:\s+sglang|^Accept length:", re.MULTILINE)
 _STATISTICS = {"Mean": "mean", "Median": "median", "P99": "p99"}
 _LINE = rf"[ \t]+{_NUMBER}[ \t]*$"
@@ -114,6 +116,8 @@ def _report(text: str, dataset: str | None, *, ignore_eos: bool) -> BenchRun:
     )
     if _BLOCK.search(text) and spec is None and found.get("drafts") != 0:
         doubt = "its Speculative Decoding block is cut or damaged"
+    if lost := [label for label in _ALWAYS if _LABELS[label] not in found]:
+        doubt = doubt or f"its line {lost[0]!r} is missing or damaged"
     if not _END.search(text):
         doubt = doubt or "the report is cut before its end"
     completed = _whole(found, "completed")

@@ -49,6 +49,8 @@ DRIFT_SHARE = 0.5
 DRIFT_END = 1 / 6
 """Share of the draft tokens, at either end of a run, that are compared."""
 _DRIFT_LEAST_PARTS = 3
+_EXPECTATIONS = (OLD, REFERENCE, "baseline", "fixed")
+"""Roles whose acceptance says what to expect, the first that is there."""
 
 
 def judge_acceptance(groups: Sequence[Group], given: Given) -> list[Conclusion]:
@@ -63,6 +65,7 @@ def judge_acceptance(groups: Sequence[Group], given: Given) -> list[Conclusion]:
         found += acceptance_of(group, _for_group(expected, group, subjects), given)
         found += _configuration_of(group, given)
     found += _silent(subjects)
+    found += _lost_comparison(compared, expected)
     found += _off_end(compared.get(OFF))
     return found + speed_of_logs(compared, subjects, found, given)
 
@@ -86,7 +89,7 @@ def expected_of(compared: Mapping[str, Group], given: Given) -> Expected | None:
                 base.per_position or first,
                 base.model,
             )
-    for role in (OLD, REFERENCE, "baseline", "fixed"):
+    for role in _EXPECTATIONS:
         tally = compared[role].tally if role in compared else None
         if tally is not None and tally.rate is not None and tally.draft_tokens >= ZERO_TOKENS:
             return Expected(
@@ -379,6 +382,16 @@ def _ends(group: Group) -> list[Conclusion]:
             )
         )
     return found
+
+
+def _lost_comparison(compared: Mapping[str, Group], expected: Expected | None) -> list[Conclusion]:
+    """Return a finding when there is evidence to compare with and it says too little."""
+    given = next((compared[role] for role in _EXPECTATIONS if role in compared), None)
+    if expected is not None or given is None:
+        return []
+    why = given.nothing or f"it drafted fewer than {ZERO_TOKENS} tokens"
+    reason = f"nothing to compare with: the {given.role} run says no acceptance ({why})"
+    return [Conclusion(Finding.BASELINE_INVALID, reason, {"arm": given.role})]
 
 
 def _off_end(off: Group | None) -> list[Conclusion]:

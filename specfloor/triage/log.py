@@ -97,7 +97,10 @@ def read_log(sources: Sequence[Source], k: int | None = None) -> LogReading:
         reader = _read(_blocks_of(sources), k, everywhere=True)
     head = sources[0].head
     if len(sources) == 1 and len(head) < BLOCK and reader.acceptance_lines < lines_in(head):
-        reader = _read([unwrapped(head)], k)
+        joined = _read([unwrapped(head)], k)
+        reader = max(joined, reader, key=lambda one: one.acceptance_lines)
+        # what is left are lines that lost the words by which they are found
+        reader.incomplete += max(0, lines_in(head) - reader.acceptance_lines)
     software = None
     if not reader.marks:
         software = software_of_log(head.decode(errors="replace"))

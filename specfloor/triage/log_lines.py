@@ -23,6 +23,7 @@ _LENGTH = re.compile(r"Meanacceptancelength:(\d{1,9}\.\d\d|nan)(?![\d.])")
 _RATE = re.compile(r"raftacceptancerate:(\d{1,9}\.\d|nan)%")
 _ACCEPTED = re.compile(r"Accepted:(\d{1,15})tokens")
 _DRAFTED = re.compile(r"Drafted:(\d{1,15})tokens")
+_COUNTS = re.compile(r"Accepted:\d{1,15}tokens,Drafted:|Numberofacceptedtokens:\d")
 _POSITIONS = re.compile(r"Per-positionacceptancerate:(\d\.\d{3}(?:,\d\.\d{3})*)(?![\d.]|,\d|,$)")
 _ACCEPTED_SPEED = re.compile(r"Acceptedthroughput:(\d{1,15}\.\d\d)tokens/s")
 _DRAFTED_SPEED = re.compile(r"Draftedthroughput:(\d{1,15}\.\d\d)tokens/s")
@@ -257,7 +258,9 @@ def begins_metrics(text: str) -> bool:
         f"{_WINDOW}Draftacceptancerate:",
         "Speculativemetrics:Draftacceptancerate:",
     )
-    return any(compact.startswith(start) or start.startswith(compact) for start in starts)
+    if any(compact.startswith(start) or start.startswith(compact) for start in starts):
+        return True
+    return all(pattern.search(compact) for pattern in (_ACCEPTED, _DRAFTED))
 
 
 def continues(line: str) -> bool:
@@ -278,10 +281,11 @@ def unwrapped(content: bytes) -> bytes:
 
 
 def lines_in(content: bytes) -> int:
-    """Return how many acceptance lines there are in a short log, however it is broken."""
+    """Return how many acceptance lines there are in a short log, however broken or damaged."""
     compact = compact_of(content.decode(errors="replace"))
     starts = (f"{_WINDOW}Mean", f"{_WINDOW}Draft", "Speculativemetrics:Draft")
-    return sum(compact.count(start) for start in starts)
+    ends = sum(1 for _ in _COUNTS.finditer(compact))
+    return max(ends, sum(compact.count(start) for start in starts))
 
 
 def parse_throughput(before: str, text: str) -> ThroughputLine:

@@ -88,7 +88,7 @@ class MetricsReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     are engines without drafts in the interval, ``unknown_positions`` those without a series.
     ``since_restart`` is set where the counters were reset. ``single``: one scrape only, so that
     everything is since the start of the server. ``counted`` is what V0's counters say, where they
-    can be believed.
+    can be believed. ``lost`` is the first of a series that could not be read and was passed over.
     """
 
     role: str
@@ -103,6 +103,7 @@ class MetricsReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gauges: Gauges | None = None
     counted: Tally | None = None
     single: bool = False
+    lost: Scrape | None = None
 
     @property
     def drafting(self) -> tuple[EngineDifference, ...]:
@@ -178,6 +179,11 @@ def read_scrapes(role: str, texts: Sequence[MetricsText]) -> MetricsReading:
         return _of_gauges(role, texts, names)
     scrapes = [text.scrape for text in texts]
     software = next((s.software for s in scrapes if s.software), None)
+    lost = None
+    usable = [scrape for scrape in scrapes if not scrape.problem]
+    if 1 < len(usable) < len(scrapes):  # the counters went on while a scrape was not readable
+        lost = next(scrape for scrape in scrapes if scrape.problem)
+        scrapes = usable
     if len(scrapes) == 1:
         whole = since_start(scrapes[0])
         differences = [whole]
@@ -205,6 +211,7 @@ def read_scrapes(role: str, texts: Sequence[MetricsText]) -> MetricsReading:
         since_restart=since_restart,
         contradiction=next(filter(None, contradictions), None),
         single=len(scrapes) == 1,
+        lost=lost,
     )
 
 
@@ -248,6 +255,8 @@ def groups_of(reading: MetricsReading) -> tuple[Group, ...]:
     if reading.gauges:
         return (_group_of_gauges(reading, reading.gauges),)
     doubt = reading.sentence if reading.problem is not None and reading.drafting else None
+    if reading.lost is not None:
+        doubt = doubt or f"a scrape could not be read: {reading.lost.sentence}"
     nothing = reading.contradiction
     if not reading.drafting:
         nothing = reading.sentence or "no draft in the interval: the counters stand still"

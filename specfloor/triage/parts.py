@@ -8,6 +8,7 @@ import msgspec
 from specfloor.catalog import load_catalog
 from specfloor.host.collect_env import EnvironmentText, read_environment
 from specfloor.host.npu_smi import read_npu_smi
+from specfloor.signals.counters import Problem
 from specfloor.triage import bench_tables, bench_vllm
 from specfloor.triage.bench import BenchRun
 from specfloor.triage.conclusions import READ, Conclusion
@@ -156,7 +157,7 @@ def _read_metrics(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
             texts.sort(key=lambda pair: sum(e.drafted for e in pair[1].scrape.engines))
         readings.append(read_scrapes(role, [text for _, text in texts]))
     groups = [group for reading in readings for group in groups_of(reading)]
-    conclusions = judge_acceptance(groups, given)
+    conclusions = judge_acceptance(groups, given) or _without_a_sum(readings)
     software = next((reading.software for reading in readings if reading.software), None)
     if software:
         conclusions = [_unsupported(f"{NAMES.get(software, software)} metrics", software)]
@@ -169,9 +170,20 @@ def _read_metrics(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
     )
 
 
+def _without_a_sum(readings: Sequence[MetricsReading]) -> list[Conclusion]:
+    """Return a finding where the counters that can be read are not all there are."""
+    broken = next((reading for reading in readings if reading.problem is not None), None)
+    if broken is None:
+        return []
+    return [Conclusion(Finding.INCONCLUSIVE, f"there is no whole to judge: {broken.sentence}")]
+
+
 def _warn_of_metrics(reading: MetricsReading) -> Iterator[Warned]:
     if reading.problem is not None and reading.problem.value in ("not_metrics", "counter_reset"):
         yield Warned(reading.problem.value, reading.sentence)
+    if reading.lost is not None:
+        code = "not_metrics" if reading.lost.problem is Problem.NOT_METRICS else "damaged_file"
+        yield Warned(code, f"a scrape was passed over: {reading.lost.sentence}")
     if reading.contradiction:
         yield Warned("contradictory_counters", reading.contradiction)
     if reading.unknown_positions:

@@ -23,6 +23,8 @@ TOLERANCE = 0.05
 UNSEEN = 0.03
 """Over the tolerance: a pass needs a sample that would have shown a fall of both together, 8 points
 with the default, which is the least that is called a regression in the field."""
+LEAST_TOKENS = ZERO_TOKENS
+"""Draft tokens below which nothing is called healthy: they may be those of one lucky request."""
 SPREAD = 2.0
 """Tokens of one request are alike, so errors are larger than those of independent tokens: 3–7 times
 within one workload of few requests, 2 as the least over the traffic of a log."""
@@ -80,7 +82,8 @@ def standing_of(tally: Tally, expected: Expected) -> Standing:
     fall = max(falls)
     if fall > expected.tolerance and fall > error:
         return Standing.BELOW
-    return Standing.UNSURE if fall + error > expected.tolerance + UNSEEN else Standing.WITHIN
+    unseen = fall + error > expected.tolerance + UNSEEN
+    return Standing.UNSURE if unseen or tally.draft_tokens < LEAST_TOKENS else Standing.WITHIN
 
 
 def half_width(tally: Tally, rate: float) -> float:

@@ -103,6 +103,16 @@ def test_a_report_that_is_cut_is_no_pass(cut, doubt, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "label", ["Successful requests", "Benchmark duration (s)", "Total input tokens"]
+)
+def test_a_report_without_a_line_that_every_report_has_is_no_pass(label, tmp_path):
+    assert label in ON
+    report = triaged(tmp_path, {"bench.txt": ON.replace(label, label[:7])}, baseline=BASELINE)
+    assert verdict(report) == "INCONCLUSIVE"
+    assert f"its line '{label}' is missing or damaged" in report["verdict"]["reason"]
+
+
+@pytest.mark.parametrize(
     ("label", "value"),
     [
         ("Acceptance rate (%)", "20.60"),

@@ -65,6 +65,8 @@ def test_against_a_baseline(rate, finding):
         (30, 0.69, Finding.INCONCLUSIVE),
         (30, 0.55, Finding.INCONCLUSIVE),
         (30, 0.10, Finding.ACCEPT_REGRESSION),
+        (90, 0.95, Finding.INCONCLUSIVE),
+        (110, 0.95, Finding.EXPECTED),
         (1000, 0.69, Finding.EXPECTED),
         (1000, 0.60, Finding.ACCEPT_REGRESSION),
     ],

@@ -507,3 +507,23 @@ def test_memory_stays_bounded_however_many_windows_there_are():
 
 def once(text):
     return lambda: io.BytesIO(text.encode())
+
+
+# -- lines that lost the words by which they are found ---------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["SpecDecoding", "metrics: Mean", "SpecDecoding metrics: "])
+@pytest.mark.parametrize("damage", ["", "#", "metr\0cs"])
+def test_an_acceptance_line_that_is_not_found_is_still_missed(word, damage, tmp_path):
+    text = log(20)
+    place = text.index(word, len(text) // 2)
+    damaged = text[:place] + damage + text[place + len(word) :]
+    report = triaged(tmp_path, {"server.log": damaged}, baseline=BASELINE)
+    assert verdict(report) == "INCONCLUSIVE"
+    assert "truncated_line" in codes(report)
+    assert report["extract"]["windows"] == 19
+
+
+def test_a_cumulative_line_that_is_not_found_is_missed(tmp_path):
+    report = triaged(tmp_path, {"server.log": V0.replace("Speculative m", "S m", 1)})
+    assert report["extract"]["incomplete_lines"] == 1

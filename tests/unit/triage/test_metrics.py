@@ -163,3 +163,45 @@ def test_metrics_of_others(line, wanted, tmp_path):
     report = triaged(tmp_path, {"m.prom": f"# TYPE x gauge\n{line}\n"})
     assert verdict(report) == wanted
     assert report["extract"]["totals"] is None
+
+
+SOAK = {
+    f"scrape-{n}.prom": case_text("metrics", "six-scrapes-soak", f"scrape-{n}.prom")
+    for n in range(6)
+}
+
+
+@pytest.mark.parametrize(
+    ("number", "content", "code"),
+    [(3, "<html>502</html>", "not_metrics"), (3, "", "damaged_file"), (5, "", "damaged_file")],
+)
+def test_a_series_is_read_without_the_scrape_that_failed(number, content, code, tmp_path):
+    report = triaged(tmp_path / "a", SOAK | {f"scrape-{number}.prom": content})
+    assert verdict(report) == "ACCEPT_DRIFT"
+    assert len(report["extract"]["intervals"]) == 4
+    assert code in codes(report)
+    healthy = {name: text for name, text in SOAK.items() if name[7] in "01"}
+    given = {"k": 3, "acceptance_rate": 0.7, "tolerance_points": 5}
+    assert verdict(triaged(tmp_path / "b", healthy, baseline=given)) == "EXPECTED"
+    with_a_failure = healthy | {"scrape-2.prom": content}
+    assert verdict(triaged(tmp_path / "c", with_a_failure, baseline=given)) == "INCONCLUSIVE"
+
+
+def test_an_engine_without_its_whole_is_not_called_read(tmp_path):
+    folder = CASES / "metrics" / "eight-engines-one-zero"
+    texts = [(folder / f"{n}.prom").read_text(encoding="utf-8") for n in ("before", "after")]
+    before, after = (re.sub(r'^.*engine="5".*\n', "", t, flags=re.MULTILINE) for t in texts)
+    lost = re.sub(r'^.*engine="2".*\n', "", after, flags=re.MULTILINE)
+    assert verdict(triaged(tmp_path / "a", {"before.prom": before, "after.prom": after})) == "PARSE"
+    report = triaged(tmp_path / "b", {"before.prom": before, "after.prom": lost})
+    assert verdict(report) == "INCONCLUSIVE"
+    assert "is in the first scrape only" in report["verdict"]["reason"]
+
+
+def test_a_build_that_cannot_be_compared_with_is_said(tmp_path):
+    folder = CASES / "metrics" / "two-builds-regression"
+    files = {p.name: p.read_text(encoding="utf-8") for p in folder.glob("*.prom")}
+    assert verdict(triaged(tmp_path / "a", files)) == "ACCEPT_REGRESSION"
+    report = triaged(tmp_path / "b", files | {"old-after.prom": "<html>502</html>"})
+    assert verdict(report) == "BASELINE_INVALID"
+    assert "the old run says no acceptance" in report["verdict"]["reason"]
