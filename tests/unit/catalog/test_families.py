@@ -184,7 +184,9 @@ def test_every_method_of_every_family_has_a_word_on_its_floors():
     )
     named = {(entry.family, entry.method, entry.quantity) for entry in floors.entries}
     methods = [(family.name, method.name) for family in ASCEND for method in family.methods]
-    assert named == {(*method, quantity) for method in methods for quantity in Quantity}
+    # where the flip lies is asked by an experiment, which reports without a floor
+    every = set(Quantity) - {Quantity.FLIP_CONCURRENCY}
+    assert named == {(*method, quantity) for method in methods for quantity in every}
 
 
 def test_the_whole_matrix_can_be_selected():

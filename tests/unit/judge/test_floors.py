@@ -17,7 +17,7 @@ from tests.unit.builders import (
     report_only,
 )
 
-RATE, LENGTH, SPEEDUP = Quantity
+RATE, LENGTH, SPEEDUP, FLIP = Quantity
 
 FLOOR = """
 [[floor]]
@@ -129,6 +129,13 @@ def test_a_rate_and_a_length_are_both_the_floor_of_acceptance(written):
     with pytest.raises(UsageError, match="two floors share cells"):
         written(FLOOR, length)
     assert len(written(FLOOR + "k = 1\n", length + "k = 3\n").floors) == 2
+
+
+def test_a_speedup_and_where_it_flips_are_two_things(written):
+    speed, flip = (FLOOR.replace("acceptance_rate", quantity) for quantity in (SPEEDUP, FLIP))
+    assert len(written(speed, flip.replace("0.5", "16")).floors) == 2
+    with pytest.raises(UsageError, match="two floors"):
+        written(flip, flip)
 
 
 def test_floors_that_share_no_cell_stand_together(written):
