@@ -163,8 +163,12 @@ def _same(one: object, other: object) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+
+
 def _flat(text: str) -> str:
-    return " ".join(text.casefold().split())
+    """Return a text whose case, white space and thousands separators make no difference."""
+    return " ".join(_THOUSANDS.sub("", text).casefold().split())
 
 
 def _bare(text: str) -> str:

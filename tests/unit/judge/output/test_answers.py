@@ -81,6 +81,7 @@ TOOLS = (
             ["- 4711\n- ANNA\n  berg"],
             ["Anna", "4711 Anna B."],
         ),
+        (ExpectContains(("1580", "2,690.07")), ["1,580 and 2690.07"], ["158,0 and 2,690"]),
         (
             ExpectJson(SCHEMA),
             ['{"name": "A", "age": 41}', '```json\n{"name": "A", "age": 41}\n```'],
