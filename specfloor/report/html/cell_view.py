@@ -10,9 +10,12 @@ from specfloor.report.html.model import CellView, Command, Link, Said
 from specfloor.report.html.panels import panels_of
 from specfloor.report.html.standing import BROKEN, anchor_of, sentence, standing_of, what_of
 from specfloor.runs.store import RECORDS
+from specfloor.triage.diagnosis import Diagnosis
 
 
-def view(context: Context, run: str, *, drawn: bool, alone: bool) -> CellView:
+def view(
+    context: Context, run: str, *, drawn: bool, alone: bool, diagnosis: Diagnosis | None = None
+) -> CellView:
     """Return the view of a cell.
 
     Args:
@@ -20,6 +23,7 @@ def view(context: Context, run: str, *, drawn: bool, alone: bool) -> CellView:
         run: the name of the run.
         drawn: whether there is room for its drawings.
         alone: whether it is the only one, and so worth opening.
+        diagnosis: from its findings to causes, if there is one.
     """
     result, cell = context.result, context.cell
     values = (
@@ -44,6 +48,7 @@ def view(context: Context, run: str, *, drawn: bool, alone: bool) -> CellView:
         evidence=_evidence(result, context.evidence),
         drawn=drawn,
         open=alone or standing_of(result) in BROKEN,
+        diagnosis=diagnosis,
     )
 
 

@@ -5,6 +5,8 @@ from typing import Literal
 
 import msgspec
 
+from specfloor.triage.diagnosis import Diagnosis
+
 
 class Standing(StrEnum):
     """How a cell or run stands: a verdict, or measured without a floor; values are CSS classes."""
@@ -108,7 +110,8 @@ class Table(msgspec.Struct, frozen=True):
 class Panel(msgspec.Struct, frozen=True):
     """One thing that is shown of a cell: a sentence or two, and a drawing or a table.
 
-    ``notes`` are further lines under it, in small print. ``wide`` takes the whole width.
+    ``notes`` are further lines under it, in small print. ``wide`` takes the whole width, ``folded``
+    shows the title alone until it is asked for.
     """
 
     title: str
@@ -117,6 +120,7 @@ class Panel(msgspec.Struct, frozen=True):
     table: Table | None = None
     notes: tuple[str, ...] = ()
     wide: bool = False
+    folded: bool = False
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -146,7 +150,8 @@ class CellView(msgspec.Struct, frozen=True):
     """Everything shown of one cell.
 
     ``anchor`` is unique on the page. ``drawn`` is False where the page has no room for the
-    drawings: their prose and tables stay. ``open`` is whether it is shown at once.
+    drawings: their prose and tables stay. ``open`` is whether it is shown at once. ``diagnosis`` is
+    the chain from the findings to causes, where something does not hold.
     """
 
     anchor: str
@@ -161,6 +166,7 @@ class CellView(msgspec.Struct, frozen=True):
     evidence: tuple[Link, ...]
     drawn: bool
     open: bool
+    diagnosis: Diagnosis | None = None
 
 
 class Value(msgspec.Struct, frozen=True):

@@ -87,7 +87,9 @@ def checks(context: Context) -> Iterator[Panel]:
         (check.what, check.asked, check.found, words.HOLDS[check.holds])
         for check in judgement.checks
     )
-    yield Panel(words.CHECKS_TITLE, "", table=Table(words.CHECK_HEADERS, rows), wide=True)
+    yield Panel(
+        words.CHECKS_TITLE, "", table=Table(words.CHECK_HEADERS, rows), wide=True, folded=True
+    )
 
 
 def upgrade(context: Context) -> Iterator[Panel]:

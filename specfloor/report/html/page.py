@@ -1,9 +1,11 @@
 """From a judged run to the page's model: pure, and without the time of day."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from specfloor.catalog import Catalog
+from specfloor.cells import Cell
 from specfloor.judge.baseline import hardware_class
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.run import CellResult, RunResult
@@ -17,19 +19,26 @@ from specfloor.report.html.speed_panels import siblings_of
 from specfloor.report.html.standing import BROKEN, WORST_FIRST, rank, standing_of
 from specfloor.runs.records import HostSampleRecord
 from specfloor.runs.store import Run
+from specfloor.triage.diagnosis import Diagnosis
 
-MOST_DRAWN = 24
+MOST_DRAWN = 20
 """Cells whose panels are drawn, the worst first: the drawings of one take 0.1 s and 25 kB, and the
 page of a large matrix has to stay under 2 MB."""
 
 
-def build_page(result: RunResult, run: Run, catalog: Catalog) -> Page:
+def build_page(
+    result: RunResult,
+    run: Run,
+    catalog: Catalog,
+    diagnoses: Mapping[Cell, Diagnosis] = MappingProxyType({}),
+) -> Page:
     """Return what the page of a run says.
 
     Args:
         result: the judgements of the run.
         run: its folder, its ``run.json`` and its records.
         catalog: what is known of its releases and families.
+        diagnoses: of the cells of which something does not hold, as far as there are any.
     """
     cells = result.cells
     standings = [standing_of(cell) for cell in cells]
@@ -56,7 +65,13 @@ def build_page(result: RunResult, run: Run, catalog: Catalog) -> Page:
         columns=words.COLUMNS,
         rows=tuple(row(cell) for cell in cells),
         cells=tuple(
-            view(context, run.info.run, drawn=context.cell in drawn, alone=len(cells) == 1)
+            view(
+                context,
+                run.info.run,
+                drawn=context.cell in drawn,
+                alone=len(cells) == 1,
+                diagnosis=diagnoses.get(context.cell),
+            )
             for context in _contexts(cells, run, catalog)
         ),
         environment=environment(run.info.environment),

@@ -107,6 +107,9 @@ def draw(chart: Chart, name: str) -> str:
         bottom, top = 0.25 / height, 0.3 / height
         axes = figure.add_axes((_LABELS, bottom, _SCALE, 1 - bottom - top))
         _draw_dots(axes, chart)
+    for axis in (figure.axes[0].xaxis, figure.axes[0].yaxis):
+        # axes have no labels, and looking for a place for them takes as long as drawing ticks
+        axis.set_label_coords(0, 0)
     file = io.StringIO()
     figure.savefig(file, format="svg", metadata={"Date": None})
     return compact(file.getvalue(), name, title=chart.title)
@@ -116,7 +119,8 @@ def _draw_dots(axes: "Axes", chart: Dots) -> None:
     axes.patch.set_visible(False)
     if chart.log:
         axes.set_xscale("log", base=2)
-    axes.set_title(chart.title, x=-_LABELS / _SCALE)
+    # with y it is not moved out of the way of ticks, which costs a fifth of the drawing
+    axes.set_title(chart.title, x=-_LABELS / _SCALE, y=1)
     axes.spines["left"].set_visible(False)
     rows = range(len(chart.rows))[::-1]
     axes.set_ylim(-0.6, len(chart.rows) - 0.4)
@@ -164,8 +168,9 @@ def _limits(chart: Dots) -> tuple[float, float]:
 
 def _draw_lines(axes: "Axes", chart: Lines) -> None:
     axes.patch.set_visible(False)
-    axes.set_title(chart.title, x=-_TICKS / (1 - _TICKS - 0.02))
-    axes.set_xlabel(chart.x_label, loc="right", labelpad=1)
+    axes.set_title(chart.title, x=-_TICKS / (1 - _TICKS - 0.02), y=1)
+    axes.annotate(chart.x_label, (1, 0), xycoords="axes fraction", xytext=(0, -17),
+                  textcoords="offset points", ha="right", va="top", color=MUTED)  # fmt: skip
     axes.yaxis.grid(visible=True, color=GRID, linewidth=0.6, clip_on=False)
     axes.set_axisbelow(True)
     axes.tick_params(length=0)

@@ -70,7 +70,8 @@
     shown.textContent = shown.dataset.text.replace("{shown}", kept.size).replace("{all}", rows.length);
   };
   byId("filters").hidden = false;
-  for (const field of [find, ...Object.values(fields)]) field.addEventListener("input", filter);
+  find.addEventListener("input", filter);
+  for (const field of Object.values(fields)) field.addEventListener("change", filter);
   byId("clear").addEventListener("click", () => {
     for (const field of [find, ...Object.values(fields)]) field.value = "";
     filter();

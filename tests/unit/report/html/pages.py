@@ -26,11 +26,19 @@ DEAD = {"accepted": (0,) * 10}
 HOLDS = (floor(0.6), report_only("speedup"))
 
 
-def page_of(records, *entries, cells=(CELL,), truncated=False, purposes=tuple(Purpose), **said):
-    """Return the page's model of records judged by floors."""
+def page_of(
+    records,
+    *entries,
+    cells=(CELL,),
+    truncated=False,
+    purposes=tuple(Purpose),
+    diagnoses=None,
+    **said,
+):
+    """Return the page's model of records judged by floors; ``said`` is what run.json says."""
     result = judged(records, *(entries or HOLDS), cells=cells, purposes=purposes)
     run = Run(Path("r1"), info(**{"complete": True} | said), tuple(records), truncated)
-    return build_page(result, run, catalog())
+    return build_page(result, run, catalog(), diagnoses or {})
 
 
 def two_releases():
