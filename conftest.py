@@ -4,5 +4,6 @@ pytest_plugins = (
     "fixtures.options",
     "fixtures.cells",
     "fixtures.reporting",
+    "fixtures.known_fixes",
     "fixtures.measurements",
 )

@@ -7,6 +7,7 @@ import click
 from specfloor.catalog import load_catalog
 from specfloor.cells import pick
 from specfloor.judge.run import RunResult, judge_stored
+from specfloor.ledger import read_ledger
 from specfloor.report.details import details_table
 from specfloor.report.experiments import experiment_sections
 from specfloor.report.files import PAGE, headline, write_page
@@ -14,13 +15,22 @@ from specfloor.report.paragraphs import paragraph
 from specfloor.report.table import tables
 from specfloor.report.upgrade import upgrade_headline, upgrade_table
 from specfloor.runs.store import read_run
+from specfloor.triage.live import diagnose_run, hosts_of
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--cell", "cell_ids", multiple=True, metavar="ID", help="show this cell alone")
 @click.option("--html", is_flag=True, help=f"write the page of the run, {PAGE}, into its folder")
-def report(folder: Path, cell_ids: tuple[str, ...], html: bool) -> int:
+@click.option(
+    "--beside",
+    "others",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="a run of the same cells under other settings (eager, say), to tell what a loss takes",
+)
+def report(folder: Path, cell_ids: tuple[str, ...], html: bool, others: tuple[Path, ...]) -> int:
     """Judge a stored run again, from its records alone."""
     run = read_run(folder)
     catalog = load_catalog()
@@ -34,8 +44,16 @@ def report(folder: Path, cell_ids: tuple[str, ...], html: bool) -> int:
     said = [judgement for cell in result.cells for judgement in cell.experiments]
     for heading, text in experiment_sections(said):
         click.echo(f"{heading}\n{text}\n")
+    diagnoses = diagnose_run(
+        result,
+        run.info.environment,
+        catalog,
+        read_ledger(),
+        hosts=hosts_of(run.records),
+        beside=[judge_stored(read_run(other), catalog) for other in others],
+    )
     for judgement in result.broken:
-        click.echo(f"{paragraph(judgement, folder)}\n")
+        click.echo(f"{paragraph(judgement, folder, diagnoses.get(judgement.cell))}\n")
     if run.truncated:
         click.echo("The last record was cut off and is left out.")
     if html:

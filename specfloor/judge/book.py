@@ -2,7 +2,10 @@
 
 import functools
 
+import msgspec
+
 from specfloor.catalog import Catalog
+from specfloor.catalog.model import Family
 from specfloor.cells import Cell
 from specfloor.experiments.base import ExperimentJudgement
 from specfloor.experiments.registry import EXPERIMENTS
@@ -15,9 +18,11 @@ from specfloor.judge.cell import (
     judge_cell_speed,
 )
 from specfloor.judge.configuration import ConfigurationJudgement, judge_configuration
-from specfloor.judge.evidence import RecordIndex
+from specfloor.judge.evidence import Block, RecordIndex
 from specfloor.judge.floors import Floors, Quantity
+from specfloor.judge.known import KnownFaultsJudgement, judge_known_faults
 from specfloor.judge.upgrade import Side, UpgradeJudgement, judge_cell_upgrade
+from specfloor.ledger import read_ledger
 
 
 class JudgementBook:
@@ -54,6 +59,7 @@ class JudgementBook:
         self.speed = functools.cache(self._speed)
         self.configuration = functools.cache(self._configuration)
         self.upgrade = functools.cache(self._upgrade)
+        self.known = functools.cache(self._known)
         self.experiment = functools.cache(self._experiment)
 
     def _acceptance(self, cell: Cell) -> AcceptanceJudgement:
@@ -69,7 +75,23 @@ class JudgementBook:
         )
 
     def _configuration(self, cell: Cell) -> ConfigurationJudgement:
-        return judge_configuration(self._index.evidence(cell), self._catalog.release(cell.release))
+        family = self._catalog.family(cell.family)
+        return judge_configuration(
+            self._index.evidence(cell),
+            self._catalog.release(cell.release),
+            family=family,
+            catalog=self._catalog,
+            other_tiers=self._other_tiers(cell, family),
+        )
+
+    def _other_tiers(self, cell: Cell, family: Family) -> dict[str, Block]:
+        """Return what the same prompts gave in other tiers, as far as they have been measured."""
+        found = {}
+        for tier in family.tiers.keys() - {cell.tier}:
+            arms = self._index.evidence(msgspec.structs.replace(cell, tier=tier)).on
+            if arms and (block := arms[0].natural):
+                found[tier] = block
+        return found
 
     def _upgrade(self, cell: Cell) -> UpgradeJudgement:
         assert self.baseline is not None
@@ -80,6 +102,10 @@ class JudgementBook:
             self._rule,
             self.baseline.name,
         )
+
+    def _known(self, cell: Cell) -> KnownFaultsJudgement | None:
+        acceptance, configuration = self.acceptance(cell), self.configuration(cell)
+        return judge_known_faults(acceptance, configuration, self._catalog, read_ledger())
 
     def _experiment(self, name: str, cell: Cell) -> ExperimentJudgement:
         return EXPERIMENTS[name].judge(self._index, cell, self._catalog, self._floors, self._rule)

@@ -1,29 +1,40 @@
-"""Whether the speculative configuration that was asked for is the one in effect."""
+"""Whether the configuration that was asked for is the one in effect."""
+
+from collections.abc import Iterator, Mapping
 
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from specfloor.catalog.model import Release
+from specfloor.catalog import Catalog
+from specfloor.catalog.model import Family, Method, Release
 from specfloor.cells import Cell, slug
+from specfloor.host.variables import unread_variable_flags
+from specfloor.judge.asked import asked_of
+from specfloor.judge.configuration_checks import (
+    Check,
+    drafts_check,
+    same_method,
+    settings_checks,
+    thinking_check,
+    tier_check,
+)
 from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence
+from specfloor.judge.setting import setting_of
 from specfloor.judge.verdict import Verdict
+from specfloor.ledger.model import Facet
 from specfloor.runs.records import LaunchRecord, Purpose
 from specfloor.signals import counters
 from specfloor.signals.counts import DraftCounts, pooled
 from specfloor.triage.findings import Finding
 
 
-class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing that was asked for and what was found; ``holds`` is None when nothing says."""
-
-    what: str
-    asked: str
-    found: str
-    holds: bool | None
-
-
 class ConfigurationJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The checks of one cell's two arms."""
+    """The checks of one cell's two arms.
+
+    ``setting`` are the ledger's conditions that are known to hold with speculation on, or not to.
+    ``notes`` say what else the engine does otherwise than its command or environment asks, and
+    decide nothing.
+    """
 
     cell: Cell
     verdict: Verdict
@@ -31,10 +42,19 @@ class ConfigurationJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=
     reason: str
     checks: tuple[Check, ...]
     logs: tuple[str, ...]
+    setting: dict[Facet, bool] = {}
+    notes: tuple[str, ...] = ()
 
 
-def judge_configuration(evidence: CellEvidence, release: Release) -> ConfigurationJudgement:
-    """Judge whether speculation is in effect on one arm and absent on the other.
+def judge_configuration(
+    evidence: CellEvidence,
+    release: Release,
+    *,
+    family: Family | None = None,
+    catalog: Catalog | None = None,
+    other_tiers: Mapping[str, Block] | None = None,
+) -> ConfigurationJudgement:
+    """Judge whether what was asked for is in effect, and speculation absent on the off arm.
 
     A check that nothing speaks to (a log without the line, say) neither passes nor fails, but at
     least the drafts themselves must have been seen.
@@ -42,6 +62,9 @@ def judge_configuration(evidence: CellEvidence, release: Release) -> Configurati
     Args:
         evidence: the cell's records.
         release: the release that was asked for; its vLLM must be the one that answers.
+        family: tells what a method drafts and how tiers are selected; without it neither is judged.
+        catalog: tells which variables a release reads; without it nothing is said of them.
+        other_tiers: blocks of the same prompts in other tiers, by tier.
     """
     cell = evidence.cell
     on = evidence.on[0] if evidence.on else None
@@ -57,13 +80,17 @@ def judge_configuration(evidence: CellEvidence, release: Release) -> Configurati
             reason=fault.sentence if fault else "the server with speculation on was not started",
             checks=(),
             logs=logs,
+            setting=setting_of(cell, on) if on else {},
         )
     launches = [arm.launch for arm in (on, off) if arm and arm.launch]
     checks = (
         *(_check_version(release, launch) for launch in launches),
         *_checks_on(cell, on),
         *_checks_off(off),
+        *(check for launch in launches for check in settings_checks(launch, asked_of(launch.argv))),
+        *(_checks_of_family(cell, family, on, other_tiers or {}) if family else ()),
     )
+    notes = _notes(launches, release, catalog)
     broken = [check for check in checks if check.holds is False]
     drafts_seen = any(check.what == _DRAFTS and check.holds is not None for check in checks)
     if broken:
@@ -77,7 +104,11 @@ def judge_configuration(evidence: CellEvidence, release: Release) -> Configurati
     else:
         verdict, findings = Verdict.PASS, (Finding.EXPECTED,)
         reason = "; ".join(f"{c.what}: {c.found}" for c in checks if c.holds)
-    return ConfigurationJudgement(cell, verdict, findings, reason, checks, logs)
+    if notes:
+        reason = f"{reason}. Note: {'; '.join(notes)}"
+    return ConfigurationJudgement(
+        cell, verdict, findings, reason, checks, logs, setting_of(cell, on), notes
+    )
 
 
 _DRAFTS = "drafts after the first requests"
@@ -105,16 +136,48 @@ def _base(version: str | None) -> str | None:
         return None
 
 
+def _checks_of_family(
+    cell: Cell, family: Family, arm: ArmEvidence, other_tiers: Mapping[str, Block]
+) -> Iterator[Check]:
+    assert arm.launch is not None
+    asked, drafted = asked_of(arm.launch.argv), _drafted(arm)
+    method = _method(family, cell)
+    found = (
+        drafts_check(asked, cell, method, drafted) if method and drafted else None,
+        tier_check(cell, family, arm.launch, arm.natural, other_tiers),
+        thinking_check(cell, family, asked, arm.natural),
+    )
+    yield from (check for check in found if check)
+
+
+def _method(family: Family, cell: Cell) -> Method | None:
+    return next((m for m in family.methods if slug(m.name) == slug(cell.method)), None)
+
+
+def _notes(
+    launches: list[LaunchRecord], release: Release, catalog: Catalog | None
+) -> tuple[str, ...]:
+    """Return what the engines do otherwise than asked, and what they were given and do not read."""
+    found = [notice.text for launch in launches for notice in launch.notices]
+    if catalog is None:
+        return tuple(dict.fromkeys(found))
+    for launch in launches:
+        flags = unread_variable_flags(catalog, release, launch.variables or launch.env)
+        found += [flag.message for flag in flags]
+    return tuple(dict.fromkeys(found))
+
+
 def _checks_on(cell: Cell, arm: ArmEvidence) -> list[Check]:
     assert arm.launch is not None
     launch = arm.launch
     told = launch.speculative_config is not None
+    method = asked_of(launch.argv).method or cell.method
     checks = [
         Check(
             "method in the engine's log",
-            cell.method,
+            method,
             launch.resolved_method or ("none" if told else "no such line"),
-            slug(launch.resolved_method or "") == slug(cell.method) if told else None,
+            same_method(method, launch.resolved_method or "") if told else None,
         ),
         Check(
             "num_speculative_tokens in the engine's log",

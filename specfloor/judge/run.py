@@ -21,6 +21,7 @@ from specfloor.judge.cell import AcceptanceJudgement, Rule, SpeedJudgement
 from specfloor.judge.configuration import ConfigurationJudgement
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.floors import Floors
+from specfloor.judge.known import KnownFaultsJudgement
 from specfloor.judge.upgrade import UpgradeJudgement
 from specfloor.judge.verdict import Verdict
 from specfloor.runs.records import Purpose
@@ -31,6 +32,7 @@ Judgement = (
     | SpeedJudgement
     | ConfigurationJudgement
     | UpgradeJudgement
+    | KnownFaultsJudgement
     | ExperimentJudgement
 )
 
@@ -58,7 +60,10 @@ class Basis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CellResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything said of one cell; None for what the run did not ask."""
+    """Everything said of one cell; None for what the run did not ask.
+
+    ``known`` is None where the fix ledger does not cover the release, too.
+    """
 
     cell: Cell
     configuration: ConfigurationJudgement | None
@@ -66,6 +71,7 @@ class CellResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     speed: SpeedJudgement | None
     upgrade: UpgradeJudgement | None = None
     experiments: tuple[ExperimentJudgement, ...] = ()
+    known: KnownFaultsJudgement | None = None
 
     @property
     def judgements(self) -> Sequence[Judgement]:
@@ -75,6 +81,7 @@ class CellResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             self.acceptance,
             self.speed,
             self.upgrade,
+            self.known,
             *self.experiments,
         )
         return [judgement for judgement in said if judgement]
@@ -83,12 +90,15 @@ class CellResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def verdict(self) -> Verdict | None:
         """The worst verdict; None when everything is only reported.
 
-        A configuration that is in effect says nothing of acceptance or speed, so its PASS alone is
-        none of the cell's.
+        A configuration that is in effect says nothing of acceptance or speed, and a fault that is
+        not there nothing of others, so the PASS of either is none of the cell's.
         """
-        said = [j.verdict for j in self.judgements if j.verdict]
-        if self.configuration and self.configuration.verdict is Verdict.PASS:
-            said.remove(Verdict.PASS)
+        aside = (self.configuration, self.known)
+        said = [
+            j.verdict
+            for j in self.judgements
+            if j.verdict and not (j.verdict is Verdict.PASS and any(j is one for one in aside))
+        ]
         return max(said, key=_SEVERITY.index, default=None)
 
 
@@ -138,6 +148,7 @@ def _judge(one: Wanted, book: JudgementBook) -> CellResult:
         speed=book.speed(one.cell) if forced else None,
         upgrade=book.upgrade(one.cell) if natural and is_upgrade(one.cell, book.baseline) else None,
         experiments=tuple(book.experiment(name, one.cell) for name in one.experiments),
+        known=book.known(one.cell) if natural else None,
     )
 
 

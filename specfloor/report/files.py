@@ -1,5 +1,6 @@
 """The files of a run made from its judgements: index.html, summary.md and verdicts.json."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import msgspec
 
 from specfloor.catalog import Catalog
 from specfloor.catalog.references import beside
+from specfloor.cells import Cell
 from specfloor.errors import UsageError
 from specfloor.judge.run import RunResult
 from specfloor.judge.verdict import Verdict
@@ -18,18 +20,34 @@ from specfloor.report.table import tables
 from specfloor.report.upgrade import upgrade_headline, upgrade_table
 from specfloor.runs.records import RunInfo
 from specfloor.runs.store import Run
+from specfloor.triage.diagnosis import Diagnosis
 
 SCHEMA = 1
 """Version of the shape of verdicts.json."""
 PAGE = "index.html"
+_NONE: Mapping[Cell, Diagnosis] = {}
 
 
-def write_files(result: RunResult, info: RunInfo, folder: Path) -> None:
-    """Write ``summary.md`` and ``verdicts.json`` into the run's folder."""
-    (folder / "summary.md").write_text(markdown(result, info, folder), encoding="utf-8")
-    document: dict[str, Any] = {"schema": SCHEMA, "run": info.run, **msgspec.structs.asdict(result)}
-    text = msgspec.json.format(msgspec.json.encode(document), indent=1)
-    (folder / "verdicts.json").write_bytes(text + b"\n")
+def write_files(
+    result: RunResult,
+    info: RunInfo,
+    folder: Path,
+    diagnoses: Mapping[Cell, Diagnosis] = _NONE,
+) -> None:
+    """Write ``summary.md`` and ``verdicts.json`` into the run's folder.
+
+    ``diagnoses`` are those of cells of which something does not hold.
+    """
+    text = markdown(result, info, folder, diagnoses)
+    (folder / "summary.md").write_text(text, encoding="utf-8")
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "run": info.run,
+        **msgspec.structs.asdict(result),
+        "diagnoses": list(diagnoses.values()),
+    }
+    encoded = msgspec.json.format(msgspec.json.encode(document), indent=1)
+    (folder / "verdicts.json").write_bytes(encoded + b"\n")
 
 
 def write_page(result: RunResult, run: Run, catalog: Catalog, name: str = PAGE) -> Path:
@@ -56,7 +74,12 @@ def write_page(result: RunResult, run: Run, catalog: Catalog, name: str = PAGE) 
     return path
 
 
-def markdown(result: RunResult, info: RunInfo, folder: Path) -> str:
+def markdown(
+    result: RunResult,
+    info: RunInfo,
+    folder: Path,
+    diagnoses: Mapping[Cell, Diagnosis] = _NONE,
+) -> str:
     """Return the run as Markdown: the answer, the tables, a section for what does not hold."""
     parts = [f"# {headline(result, complete=info.complete)}"]
     parts.append(f"Run {info.run}, {info.started}, {info.environment.cpu}.")
@@ -72,7 +95,7 @@ def markdown(result: RunResult, info: RunInfo, folder: Path) -> str:
     parts += [f"## {heading}\n\n{text}" for heading, text in experiment_sections(said, "github")]
     if result.broken:
         parts.append("## What does not hold")
-        parts += [f"```\n{paragraph(j, folder)}\n```" for j in result.broken]
+        parts += [f"```\n{paragraph(j, folder, diagnoses.get(j.cell))}\n```" for j in result.broken]
     return "\n\n".join(parts) + "\n"
 
 

@@ -6,16 +6,21 @@ from specfloor.catalog.references import beside
 from specfloor.experiments.base import ExperimentJudgement
 from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
 from specfloor.judge.configuration import ConfigurationJudgement
+from specfloor.judge.known import KnownFaultsJudgement
 from specfloor.judge.run import Judgement
 from specfloor.judge.upgrade import UpgradeJudgement
+from specfloor.judge.verdict import Verdict
+from specfloor.report.diagnosis import cause_lines
+from specfloor.triage.diagnosis import Diagnosis
 
 
-def paragraph(judgement: Judgement, folder: Path) -> str:
-    """Return what was expected, what was measured, on which rung, and where the evidence is.
+def paragraph(judgement: Judgement, folder: Path, diagnosis: Diagnosis | None = None) -> str:
+    """Return what was expected, what was measured, on which rung, why, and where the evidence is.
 
     Args:
         judgement: what was said of a cell.
         folder: the run's folder, which paths are shown below.
+        diagnosis: of the cell, whose causes are shown with what is shown not to hold.
     """
     match judgement:
         case AcceptanceJudgement():
@@ -29,6 +34,9 @@ def paragraph(judgement: Judgement, folder: Path) -> str:
         case UpgradeJudgement():
             what = f"{judgement.outcome}, upgrade from {judgement.baseline}"
             details = [f"{verdict.reason}." for verdict in judgement.quantities[1:]]
+        case KnownFaultsJudgement():
+            what = "known faults"
+            details = [f"{f.fix.change}: {f.state}, {f.why}." for f in judgement.faults]
         case ExperimentJudgement():
             what, details = judgement.experiment, []
     findings = ", ".join(judgement.findings)
@@ -39,6 +47,7 @@ def paragraph(judgement: Judgement, folder: Path) -> str:
             # a cause from a log may end with a full stop of its own
             f"{judgement.reason.removesuffix('.')}.",
             *details,
+            *(cause_lines(diagnosis) if diagnosis and judgement.verdict is Verdict.FAIL else ()),
             f"Evidence: {evidence}",
         )
     )

@@ -3,6 +3,7 @@
 from specfloor.experiments.base import ExperimentJudgement
 from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
 from specfloor.judge.configuration import ConfigurationJudgement
+from specfloor.judge.known import KnownFaultsJudgement
 from specfloor.judge.run import CellResult, Judgement
 from specfloor.judge.upgrade import UpgradeJudgement
 from specfloor.judge.verdict import Verdict
@@ -64,6 +65,8 @@ def what_of(judgement: Judgement) -> str:
             return words.SPEED
         case UpgradeJudgement():
             return words.UPGRADE.format(baseline=judgement.baseline)
+        case KnownFaultsJudgement():
+            return words.KNOWN_FAULTS
         case ExperimentJudgement():
             return words.EXPERIMENT_TITLE.format(name=judgement.experiment)
 

@@ -1,0 +1,30 @@
+"""The known faults of planned cells, for the plan: what a run is about to confirm or refute."""
+
+from collections.abc import Iterable
+
+from specfloor.catalog import Catalog
+from specfloor.cells import Cell
+from specfloor.judge.known import known_before
+from specfloor.ledger.model import Kind, Ledger
+
+_KINDS = (Kind.ACCEPTANCE, Kind.ACCURACY)
+
+
+def known_lines(cells: Iterable[Cell], catalog: Catalog, ledger: Ledger) -> list[str]:
+    """Return a line for each known acceptance or accuracy fault that cells may meet.
+
+    Cells that differ only in what is sent meet the same faults and are told once. A release that
+    the ledger has not read gets one line that says so; one it does not cover none.
+    """
+    lines: dict[str, None] = {}
+    for cell in cells:
+        place = f"{cell.release} {cell.family} {cell.arm.label}"
+        for kind in _KINDS:
+            causes = known_before(cell, catalog, ledger, kind, {})
+            if causes is None:
+                break
+            if causes.unknown:
+                lines[f"  UNKNOWN faults of {cell.release}: {causes.unknown}"] = None
+            for fix in causes.fixes:
+                lines[f"  KNOWN  {place}: {kind} fault {fix.sentence}"] = None
+    return list(lines)

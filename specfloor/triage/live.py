@@ -1,0 +1,307 @@
+"""From the judgements of a run to the chain: what a run of the suite tells it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from specfloor.catalog import Catalog
+from specfloor.cells import Cell
+from specfloor.experiments.base import ExperimentJudgement
+from specfloor.judge.book import JudgementBook
+from specfloor.judge.cell import SpeedJudgement
+from specfloor.judge.host import HostSummary, host_during
+from specfloor.judge.known import SAME_TEXTS, ledger_release, seen_of
+from specfloor.judge.run import CellResult, Judgement, RunResult
+from specfloor.judge.upgrade import UpgradeJudgement
+from specfloor.judge.verdict import SpeedSummary, Verdict
+from specfloor.ledger.model import AVOIDED_BY, Facet, Ledger
+from specfloor.runs.records import Environment, HostSampleRecord, LaunchKey, Record
+from specfloor.triage.chain import ACCEPTANCE, ENDS, INVALID, Facts, Speed, diagnose
+from specfloor.triage.conclusions import Conclusion
+from specfloor.triage.diagnosis import Diagnosis
+from specfloor.triage.findings import Finding
+from specfloor.triage.signatures import (
+    POSITION_DROP,
+    POSITION_SLIP,
+    Range,
+    Share,
+    fall_between,
+    odd_ones,
+)
+from specfloor.triage.steps import Place
+
+_DEVICE_FLAGS = frozenset({"device_unwell"})
+_SETUP_FLAGS = frozenset({"variable_unknown", "variable_not_read", "cann_mismatch", "version_pair"})
+_MEASURED = frozenset({Facet.CONCURRENCY, Facet.SAMPLING, Facet.GREEDY})
+"""Facets of what is sent, not of how the server is set up."""
+
+Hosts = Mapping[str, HostSummary]
+"""What samples say of the machine, by launch."""
+
+
+def diagnose_run(
+    result: RunResult,
+    environment: Environment,
+    catalog: Catalog,
+    ledger: Ledger,
+    *,
+    hosts: Hosts | None = None,
+    beside: Iterable[RunResult] = (),
+) -> dict[Cell, Diagnosis]:
+    """Return a diagnosis of every cell of which something does not hold.
+
+    Args:
+        result: the judgements of the run.
+        environment: where it was made.
+        catalog: what is known of its releases and families.
+        ledger: the fix ledger.
+        hosts: what samples say of the machine, by launch, see ``hosts_of``.
+        beside: other runs of the same cells under other settings, such as eager mode.
+    """
+    others = [cell for run in beside for cell in run.cells]
+    found = {
+        cell.cell: diagnose(
+            facts_of(cell, environment, catalog, siblings=result.cells, hosts=hosts, beside=others),
+            ledger,
+        )
+        for cell in result.cells
+    }
+    return {cell: diagnosis for cell, diagnosis in found.items() if diagnosis.links}
+
+
+def hosts_of(records: Iterable[Record]) -> dict[str, HostSummary]:
+    """Return what the samples of a run say of the machine, by launch."""
+    samples: dict[str, list[HostSampleRecord]] = {}
+    for record in records:
+        if isinstance(record, HostSampleRecord):
+            samples.setdefault(record.launch, []).append(record)
+    return {launch: host_during(own) for launch, own in samples.items()}
+
+
+def so_far(judgement: Judgement, book: JudgementBook) -> CellResult:
+    """Return what is said of a judgement's cell while a run is still on.
+
+    Every judgement waits for the requests with natural stops, so that acceptance and configuration
+    can be asked for with it; what has not been measured yet is left out.
+    """
+    cell = judgement.cell
+    if isinstance(judgement, ExperimentJudgement):
+        return CellResult(cell, None, None, None, experiments=(judgement,))
+    return CellResult(
+        cell=cell,
+        configuration=book.configuration(cell),
+        acceptance=book.acceptance(cell),
+        speed=judgement if isinstance(judgement, SpeedJudgement) else None,
+        upgrade=judgement if isinstance(judgement, UpgradeJudgement) else None,
+    )
+
+
+def facts_of(
+    result: CellResult,
+    environment: Environment,
+    catalog: Catalog,
+    *,
+    siblings: Sequence[CellResult] = (),
+    hosts: Hosts | None = None,
+    beside: Sequence[CellResult] = (),
+) -> Facts:
+    """Return what the judgements of one cell tell the chain; ``siblings`` are its run's cells."""
+    cell, acceptance, configuration = result.cell, result.acceptance, result.configuration
+    release, unasked = ledger_release(cell, catalog)
+    conclusions, off_failure = _conclusions(result)
+    fell = any(c.finding in ACCEPTANCE for c in conclusions)
+    engines = odd_ones(acceptance.figures.engines) if acceptance and acceptance.figures else {}
+    if fell and engines:
+        reason = f"only some engines are affected: {'; '.join(engines.values())}"
+        conclusions = (Conclusion(Finding.TOPOLOGY, reason), *conclusions)
+    contrast = _contrast(result, beside) if fell else _Contrast()
+    outputs = acceptance.outputs if acceptance else None
+    summaries = _summaries(cell, hosts or {})
+    flags = environment.flags
+    return Facts(
+        conclusions=conclusions,
+        cell=cell,
+        place=Place(
+            platform=catalog.release(cell.release).platform,
+            release=cell.release,
+            family=cell.family,
+            method=cell.method,
+            k=cell.k,
+            workload=cell.workload,
+            tier=cell.tier,
+        ),
+        release=release,
+        unasked=unasked,
+        family=cell.family,
+        method=cell.method,
+        healthy=acceptance.reason if acceptance and acceptance.verdict is Verdict.PASS else None,
+        seen=seen_of(acceptance, _falls(result)) if acceptance else (),
+        contrasts=(*_tiers(result, siblings), *contrast.sentences) if fell else (),
+        needed=contrast.needed,
+        setting=(configuration.setting if configuration else {}) | contrast.cleared,
+        in_effect=configuration.reason
+        if configuration and configuration.verdict is Verdict.PASS
+        else None,
+        off_failure=off_failure,
+        off_served=bool(outputs),
+        same_texts=f"{outputs} prompts got the text of the off arm"
+        if outputs and outputs.share >= SAME_TEXTS
+        else None,
+        speed=_speed(result.speed, siblings),
+        environment=tuple(flag.message for flag in flags if flag.kind in _SETUP_FLAGS),
+        devices=(
+            *(
+                Conclusion(Finding.HARDWARE, flag.message)
+                for flag in flags
+                if flag.kind in _DEVICE_FLAGS
+            ),
+            *(Conclusion(Finding.HARDWARE, s.sentence) for s in summaries if s.finding),
+        ),
+        sampled=any(summary.healthy is not None for summary in summaries),
+    )
+
+
+def _conclusions(result: CellResult) -> tuple[tuple[Conclusion, ...], Conclusion | None]:
+    """Return what does not hold, each finding once, and how the arm without drafts failed."""
+    found: dict[Finding, Conclusion] = {}
+    off = None
+    said = (result.acceptance, result.configuration, result.speed, result.upgrade)
+    for judgement in (*said, *result.experiments):
+        if judgement is None:
+            continue
+        invalid = Finding.BASELINE_INVALID in judgement.findings
+        if judgement.verdict is not Verdict.FAIL and not invalid:
+            continue
+        # an upgrade is invalid for reasons of its own, not for those of the arm without drafts
+        if invalid and judgement is not result.upgrade:
+            off = off or Conclusion(Finding.BASELINE_INVALID, judgement.reason)
+        for finding in judgement.findings:
+            if finding not in (Finding.EXPECTED, Finding.KNOWN_FIX):
+                found.setdefault(finding, Conclusion(finding, judgement.reason))
+    ordered = sorted(found.values(), key=lambda c: (c.finding not in ENDS, c.finding in INVALID))
+    return tuple(ordered), off
+
+
+def _falls(result: CellResult) -> tuple[Range | None, ...]:
+    """Return how far each position fell against the older release, where one was compared with."""
+    upgrade = result.upgrade
+    if upgrade is None or upgrade.verdict is not Verdict.FAIL or not upgrade.quantities:
+        return ()
+    return tuple(
+        Range(-change.interval.high, -change.interval.low) if change.interval else None
+        for change in upgrade.quantities[0].per_position
+    )
+
+
+def _whole(result: CellResult) -> Share | None:
+    figures = result.acceptance.figures if result.acceptance else None
+    return figures.profile.whole if figures else None
+
+
+def _differs_in(one: Cell, other: Cell, field: str) -> bool:
+    changed = msgspec.structs.replace(one, **{field: getattr(other, field)})
+    return one != other and changed == other
+
+
+def _tiers(result: CellResult, siblings: Sequence[CellResult]) -> Iterator[str]:
+    """Yield whether the cell's tier stands alone among the tiers that were measured."""
+    shares = {
+        one.cell.tier: whole
+        for one in (result, *siblings)
+        if (one is result or _differs_in(result.cell, one.cell, "tier"))
+        and (whole := _whole(one)) is not None
+    }
+    odd = odd_ones(shares)
+    if result.cell.tier in odd:
+        yield f"only with this tier: {odd[result.cell.tier]}"
+    elif len(shares) > 1 and not odd:
+        told = ", ".join(f"{tier} {share}" for tier, share in shares.items())
+        yield f"no tier stands out: {told}"
+
+
+class _Contrast(msgspec.Struct, frozen=True):
+    """What runs under other settings show: facets the loss needs, facets it does not."""
+
+    sentences: tuple[str, ...] = ()
+    needed: tuple[Facet, ...] = ()
+    cleared: dict[Facet, bool] = {}
+
+
+def _contrast(result: CellResult, beside: Sequence[CellResult]) -> _Contrast:
+    """Compare a cell with the same cell under other settings, of which one facet differs."""
+    here, setting = _whole(result), result.configuration and result.configuration.setting
+    sentences, needed, cleared = [], [], {}
+    for other in beside:
+        there = _whole(other)
+        if other.cell != result.cell or not here or not there or not other.configuration:
+            continue
+        facet = _only_difference(setting or {}, other.configuration.setting)
+        if facet is None:
+            continue
+        fall = fall_between(there, here)
+        told = f"{here} with {facet.value}, {there} without"
+        if fall.low > POSITION_SLIP:
+            sentences.append(f"only with {facet.value}: {told}")
+            needed.append(facet)
+        elif fall.high < POSITION_DROP:
+            sentences.append(f"with and without {facet.value}: {told}")
+            cleared[facet] = False
+    return _Contrast(tuple(sentences), tuple(needed), cleared)
+
+
+def _only_difference(here: Mapping[Facet, bool], there: Mapping[Facet, bool]) -> Facet | None:
+    """Return the one facet that holds here and not there; None when several could be it.
+
+    A facet and what follows from it are one: eager mode ends graph mode and its kinds.
+    """
+    lost = [
+        facet
+        for facet, holds in here.items()
+        if holds and there.get(facet) is False and facet not in _MEASURED
+    ]
+    graphs = {Facet.GRAPH, Facet.FULL_GRAPH, Facet.PIECEWISE}
+    if Facet.GRAPH in lost:
+        lost = [facet for facet in lost if facet not in graphs - {Facet.GRAPH}]
+    known = [facet for facet in lost if facet in AVOIDED_BY]
+    return known[0] if len(known) == 1 else None
+
+
+def _speed(judgement: SpeedJudgement | None, siblings: Sequence[CellResult]) -> Speed:
+    summary = judgement.summary if judgement else None
+    if judgement is None or summary is None:
+        return Speed()
+    return Speed(
+        speedup=summary.speedup,
+        length=summary.length,
+        step_cost=summary.step_cost,
+        flip=_flip(judgement.cell, summary, siblings),
+    )
+
+
+def _flip(cell: Cell, summary: SpeedSummary, siblings: Sequence[CellResult]) -> str | None:
+    """Return that fewer requests at once pay where these lose, both for certain."""
+    high = _bounds(summary)
+    if high is None or high[1] >= 1:
+        return None
+    for one in siblings:
+        fewer = one.cell.concurrency < cell.concurrency
+        other = one.speed.summary if one.speed else None
+        if other and fewer and _differs_in(cell, one.cell, "concurrency"):
+            low = _bounds(other)
+            if low is not None and low[0] > 1:
+                return (
+                    f"speedup {other.speedup:.2f} with {one.cell.concurrency} at once, "
+                    f"{summary.speedup:.2f} with {cell.concurrency}"
+                )
+    return None
+
+
+def _bounds(summary: SpeedSummary) -> tuple[float, float] | None:
+    interval = summary.interval or summary.supposed_interval
+    return (interval.low, interval.high) if interval else None
+
+
+def _summaries(cell: Cell, hosts: Hosts) -> list[HostSummary]:
+    """Return what samples say of the launches with the cell's drafts."""
+    first = LaunchKey(cell.release, cell.family, cell.arm).id.removesuffix("0")
+    return [summary for launch, summary in hosts.items() if launch.startswith(first)]
