@@ -25,8 +25,8 @@ class Asked(msgspec.Struct, frozen=True):
 
 def asked_of(argv: Sequence[str]) -> Asked:
     """Return what a server's command asks for."""
-    speculation = _object(argv, "--speculative-config")
-    compilation = _object(argv, "--compilation-config")
+    speculation = flag_object(argv, "--speculative-config")
+    compilation = flag_object(argv, "--compilation-config")
     graph_mode = compilation.get("cudagraph_mode")
     k = speculation.get("num_speculative_tokens")
     caching = None
@@ -34,7 +34,7 @@ def asked_of(argv: Sequence[str]) -> Asked:
         caching = False
     elif "--enable-prefix-caching" in argv:
         caching = True
-    additional = _object(argv, "--additional-config")
+    additional = flag_object(argv, "--additional-config")
     schedule = speculation.get("num_speculative_tokens_per_batch_size")
     return Asked(
         method=_text(speculation.get("method")),
@@ -47,12 +47,12 @@ def asked_of(argv: Sequence[str]) -> Asked:
         ),
         eager="--enforce-eager" in argv,
         graph_mode=_text(graph_mode),
-        reasoning_parser=_value(argv, "--reasoning-parser"),
+        reasoning_parser=flag_value(argv, "--reasoning-parser"),
         prefix_caching=caching,
     )
 
 
-def _value(argv: Sequence[str], flag: str) -> str | None:
+def flag_value(argv: Sequence[str], flag: str) -> str | None:
     """Return the value of a flag in either spelling; the last one wins, as it does for vLLM."""
     found = None
     for index, word in enumerate(argv):
@@ -63,9 +63,10 @@ def _value(argv: Sequence[str], flag: str) -> str | None:
     return found
 
 
-def _object(argv: Sequence[str], flag: str) -> dict[str, Any]:
+def flag_object(argv: Sequence[str], flag: str) -> dict[str, Any]:
+    """Return the JSON object that a flag was given; empty without one, or for anything else."""
     try:
-        value = json.loads(_value(argv, flag) or "{}")
+        value = json.loads(flag_value(argv, flag) or "{}")
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

@@ -1,13 +1,15 @@
 """Which of the ledger's conditions hold for a launch, from what it was started with."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from specfloor.cells import Cell
+from specfloor.judge.asked import asked_of, flag_object, flag_value
 from specfloor.judge.evidence import ArmEvidence
 from specfloor.ledger.model import Facet
-from specfloor.runs.records import LaunchRecord
+from specfloor.runs.records import EngineSettings, LaunchRecord
 from specfloor.triage.causes import facets_of_k
 
 Setting = dict[Facet, bool]
@@ -34,6 +36,8 @@ _ADDITIONAL = {
 }
 """Keys of ``--additional-config``; without one the release's default holds."""
 _FLASHCOMM = ("VLLM_ASCEND_ENABLE_FLASHCOMM1", "VLLM_ASCEND_ENABLE_FLASHCOMM")
+_QUANTISED = re.compile(r"w\d+a\d+|fp8|int8|mxfp", re.IGNORECASE)
+"""Names of quantised checkpoints; a name without one may be of either kind."""
 _OPPOSITES = {
     Facet.EAGER: Facet.GRAPH,
     Facet.ASYNC: Facet.SYNC,
@@ -59,34 +63,36 @@ def setting_of(cell: Cell, arm: ArmEvidence) -> Setting:
 
 
 def _of_launch(launch: LaunchRecord) -> Setting:
-    flags = _flags(launch.argv)
-    found: Setting = {Facet.EAGER: "--enforce-eager" in flags}
+    argv, variables = launch.argv, launch.variables or launch.env
+    found: Setting = {}
     for facet, names in _SIZES.items():
-        size = next((flags[name] for name in names if name in flags), "1")
-        found[facet] = size != "1"
+        sizes = (flag_value(argv, name) for name in names)
+        found[facet] = next(filter(None, sizes), "1") != "1"
     for facet, name in _SWITCHES.items():
-        if f"--{name}" in flags or f"--no-{name}" in flags:
-            found[facet] = f"--{name}" in flags
-    if "--quantization" in flags:
+        if f"--{name}" in argv or f"--no-{name}" in argv:
+            found[facet] = f"--{name}" in argv
+    if flag_value(argv, "--quantization") or _QUANTISED.search(flag_value(argv, "--model") or ""):
         found[Facet.QUANTISED] = True
-    if runner := launch.env.get("VLLM_USE_V2_MODEL_RUNNER"):
+    if runner := variables.get("VLLM_USE_V2_MODEL_RUNNER"):
         found[Facet.RUNNER_V2] = runner == "1"
-    additional = _object(flags, "--additional-config")
+    additional = flag_object(argv, "--additional-config")
     found |= {
         facet: bool(additional[name]) for facet, name in _ADDITIONAL.items() if name in additional
     }
     told = additional.get("enable_flashcomm1")
     found[Facet.FLASHCOMM] = (
-        any(launch.env.get(name, "0") not in ("0", "") for name in _FLASHCOMM)
+        any(variables.get(name, "0") not in ("0", "") for name in _FLASHCOMM)
         if told is None
         else bool(told)
     )
     if not found[Facet.FLASHCOMM]:
         # FlashComm1 brought DSA-CP along until it got a key of its own
         found.setdefault(Facet.DSA_CP, False)
-    found |= dict(_graph(flags, eager=found[Facet.EAGER]))
-    found |= dict(_transfer(_object(flags, "--kv-transfer-config")))
-    drafts = _object(flags, "--speculative-config")
+    found |= dict(_graph(launch))
+    found |= dict(_transfer(flag_object(argv, "--kv-transfer-config")))
+    if launch.settings is not None and launch.settings.prefix_caching is not None:
+        found[Facet.PREFIX_CACHE] = launch.settings.prefix_caching
+    drafts = flag_object(argv, "--speculative-config")
     found[Facet.SCHEDULE] = bool(drafts.get("num_speculative_tokens_per_batch_size"))
     found[Facet.ADAPTIVE] = bool(
         drafts.get("enable_adaptive_verification") or additional.get("dynamic_spec_config")
@@ -94,11 +100,16 @@ def _of_launch(launch: LaunchRecord) -> Setting:
     return found
 
 
-def _graph(flags: Mapping[str, str], *, eager: bool) -> Iterator[tuple[Facet, bool]]:
-    mode = _object(flags, "--compilation-config").get("cudagraph_mode")
-    if eager or mode == "NONE":
-        yield from ((Facet.FULL_GRAPH, False), (Facet.PIECEWISE, False), (Facet.EAGER, True))
-    elif isinstance(mode, str):
+def _graph(launch: LaunchRecord) -> Iterator[tuple[Facet, bool]]:
+    """Yield how graphs are captured: as the engine says, and where it does not, as was asked."""
+    asked, resolved = asked_of(launch.argv), launch.settings or EngineSettings()
+    mode = resolved.graph_mode or asked.graph_mode
+    eager = asked.eager if resolved.enforce_eager is None else resolved.enforce_eager
+    eager = eager or mode == "NONE"
+    yield Facet.EAGER, eager
+    if eager:
+        yield from ((Facet.FULL_GRAPH, False), (Facet.PIECEWISE, False))
+    elif mode is not None:
         yield from ((Facet.FULL_GRAPH, "FULL" in mode), (Facet.PIECEWISE, "PIECEWISE" in mode))
 
 
@@ -107,22 +118,3 @@ def _transfer(config: Mapping[str, Any]) -> Iterator[tuple[Facet, bool]]:
     text = json.dumps(config)
     yield Facet.PD, "kv_producer" in text or "kv_consumer" in text
     yield Facet.KV_POOL, "Store" in text or "Pool" in text
-
-
-def _flags(argv: Sequence[str]) -> dict[str, str]:
-    """Return the flags of a command with their values, "" for a bare switch; the last one wins."""
-    found = {}
-    for flag, after in zip(argv, (*argv[1:], "-"), strict=True):
-        name, given, value = flag.partition("=")
-        if name.startswith("-"):
-            found[name] = value if given else "" if after.startswith("-") else after
-    return found
-
-
-def _object(flags: Mapping[str, str], name: str) -> dict[str, Any]:
-    """Return the JSON object that a flag was given; empty without one."""
-    try:
-        found = json.loads(flags.get(name, "{}"))
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -262,7 +262,7 @@ def _only_difference(here: Mapping[Facet, bool], there: Mapping[Facet, bool]) ->
     graphs = {Facet.GRAPH, Facet.FULL_GRAPH, Facet.PIECEWISE}
     if Facet.GRAPH in lost:
         lost = [facet for facet in lost if facet not in graphs - {Facet.GRAPH}]
-    known = [facet for facet in lost if facet in AVOIDED_BY]
+    known = [facet for facet in lost if facet in AVOIDED_BY or facet is Facet.QUANTISED]
     return known[0] if len(known) == 1 else None
 
 

@@ -6,8 +6,9 @@ import pytest
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.setting import setting_of
 from specfloor.ledger.model import Facet
-from specfloor.runs.records import BlockRecord
-from tests.unit.builders import CELL, launch, natural
+from specfloor.runs.records import BlockRecord, EngineSettings
+from specfloor.triage.findings import Finding
+from tests.unit.builders import CELL, fault, launch, natural
 
 ON = CELL.arm
 
@@ -51,7 +52,8 @@ def setting(*flags, env=None, temperature=0.0, cell=CELL):
         ((), Facet.ASYNC, None),
         (("--no-enable-prefix-caching",), Facet.PREFIX_CACHE, False),
         (("--quantization", "ascend"), Facet.QUANTISED, True),
-        ((), Facet.QUANTISED, None),
+        (("--model", "vllm-ascend/GLM-5-w8a8"), Facet.QUANTISED, True),
+        (("--model", "zai-org/GLM-5"), Facet.QUANTISED, None),
         (("--additional-config", '{"enable_flashcomm1": true}'), Facet.FLASHCOMM, True),
         (("--additional-config", '{"enable_flashcomm1": true}'), Facet.DSA_CP, None),
         (("--additional-config", '{"enable_dsa_cp": true}'), Facet.DSA_CP, True),
@@ -87,10 +89,18 @@ def test_what_variables_and_requests_say():
 
 
 def test_a_launch_that_never_was_tells_what_was_asked():
-    from specfloor.triage.findings import Finding
-    from tests.unit.builders import fault
-
     arm = RecordIndex([fault(Finding.START_FAIL, ON)]).evidence(CELL).on[0]
     found = setting_of(CELL, arm)
     assert found[Facet.K_FROM_3]
     assert Facet.GRAPH not in found
+
+
+def test_what_the_engine_says_outranks_what_was_asked():
+    def resolved(**settings):
+        records = [launch(ON, settings=EngineSettings(**settings)), *natural(ON)]
+        return setting_of(CELL, RecordIndex(records).evidence(CELL).on[0])
+
+    assert resolved(enforce_eager=True)[Facet.EAGER]
+    assert resolved(graph_mode="NONE")[Facet.EAGER]
+    assert resolved(graph_mode="FULL_AND_PIECEWISE")[Facet.PIECEWISE]
+    assert resolved(prefix_caching=True)[Facet.PREFIX_CACHE]
