@@ -301,8 +301,12 @@ def _part(kind: Kind, form: str) -> str:
 
 
 def _forms(kind: Kind, value: str) -> tuple[str, ...]:
-    """Return a value as it may be written: plain, in JSON, in a URL, a service as its address."""
+    """Return a value as it may be written: plain, in JSON, in a URL, quoted for a shell.
+
+    A service of Kubernetes is also in lower case with dashes: its address.
+    """
     forms = [value, json.dumps(value)[1:-1], quote(value, safe="")]
+    forms += [form.replace("'", "'\"'\"'") for form in forms]
     if kind is Kind.KUBERNETES:
         forms.append(value.replace("_", "-"))
     return tuple(dict.fromkeys(forms))
