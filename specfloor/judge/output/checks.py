@@ -83,13 +83,17 @@ def compare_outcomes(
         beta: one minus the level of the upper limit of a loss.
     """
     on, off, *more = outcomes
-    found = [
-        _parted(on[check], more[0][check], between)
-        if check is Check.PARTING
-        else _compare(check, on[check], off[check], more[0][check] if more else None)
-        for check in Check
-        if on.get(check) and (off.get(check) or check is Check.PARTING)
-    ]
+    again = more[0] if more else None
+    found = []
+    for check in Check:
+        parting = check is Check.PARTING
+        mine, theirs = on.get(check, {}), ((again or {}) if parting else off).get(check, {})
+        if mine.keys() & theirs.keys():
+            found.append(
+                _parted(mine, theirs, between)
+                if parting
+                else _compare(check, mine, theirs, again.get(check) if again else None)
+            )
     tests = [one.p_value for one in found]
     at_odds = [one for one in found if one.p_unlike is not None]
     adjusted = holm([*tests, *(one.p_unlike for one in at_odds if one.p_unlike is not None)])

@@ -1,6 +1,6 @@
 """The verdict on the answers: what speculation broke, and whether the off arm can tell."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 from scipy import stats
@@ -43,42 +43,49 @@ def judge_output(
         on: the natural block of the arm with speculation.
         off: the same block of the off arm.
         off_again: the same block of another launch of the off arm: with it, what differs between
-            two launches of the off arm is not blamed on the draft.
+            two launches of the off arm is not blamed on the draft. It is left out when it answered
+            fewer than ``LEAST_PAIRS`` of the prompts that both arms did.
         prompts: the prompts of the block, by id, as they were sent.
         rule: the chance of a false FAIL (``alpha``) and of a false PASS (``beta``).
     """
     if trouble := _not_comparable(on, off, off_again, prompts):
         return trouble
     assert off is not None
-    arms = [_answered(block) for block in (on, off, off_again) if block]
-    mine, theirs, *more = arms
-    again = more[0] if more else None
-    compared = len(mine.keys() & theirs.keys())
-    if not compared:
-        return _no_data(f"no prompt was answered by both arms{_first_error(on, off)}")
-    between = partings(mine, theirs)
-    within = partings(again, theirs) if again is not None else ()
+    mine, theirs, again = _answered(on), _answered(off), _answered(off_again)
+    both = mine.keys() & theirs.keys()
+    mine, theirs = _only(mine, both), _only(theirs, both)
+    left_out = len(again.keys() & both) < LEAST_PAIRS
+    blocks = [on, off, *([] if off_again is None or left_out else [off_again])]
+    between, within = partings(mine, theirs), partings(again, theirs)
     greedy = on.sent.sampling.get("temperature") == 0
-    outcomes = [outcomes_of(arm, prompts) for arm in arms]
-    if greedy and again is not None:
-        # a text that parts early from the first launch of the off arm, for each of the other two
-        outcomes[0] = {**outcomes[0], Check.PARTING: late(between)}
-        outcomes[-1] = {**outcomes[-1], Check.PARTING: late(within)}
+    outcomes = [
+        outcomes_of(answers, prompts) | {Check.ANSWERED: {r.prompt_id: r.ok for r in b.requests}}
+        for b, answers in zip(blocks, (mine, theirs, again), strict=False)
+    ]
+    if greedy and len(blocks) == 3:
+        # how many texts of each of the other two part early from the first launch of the off arm
+        outcomes[0][Check.PARTING], outcomes[2][Check.PARTING] = late(between), late(within)
     checks, unlike = compare_outcomes(outcomes, between, alpha=rule.alpha, beta=rule.beta)
+    if not both and not any(check.worse for check in checks):
+        return _no_data(f"no prompt was answered by both arms{_first_error(on, off)}")
     verdict = OutputVerdict(
         verdict=Verdict.PASS,
         findings=(),
         reason="",
-        compared=compared,
+        compared=len(both),
         failed=sum(not request.ok for request in on.requests),
         checks=checks,
         agreement=agreement(between),
         self_agreement=agreement(within),
         unlike=unlike,
     )
-    spoilt = _spoilt(theirs, prompts, rule)
-    unexplained = greedy and again is None and _too_early(agreement(between), rule)
-    return _concluded(verdict, len(on.requests), spoilt, unexplained=unexplained)
+    return _concluded(
+        verdict,
+        sent=len(on.requests),
+        error=_first_error(on),
+        spoilt=_spoilt(theirs, prompts, rule),
+        unexplained=greedy and len(blocks) < 3 and _too_early(agreement(between), rule),
+    )
 
 
 def _not_comparable(
@@ -116,8 +123,14 @@ def _first_error(*blocks: Block) -> str:
     return f"; the first error is: {first}" if first else ""
 
 
-def _answered(block: Block) -> dict[str, RequestRecord]:
-    return {request.prompt_id: request for request in block.requests if request.ok}
+def _answered(block: Block | None) -> dict[str, RequestRecord]:
+    return {r.prompt_id: r for r in (block.requests if block else ()) if r.ok}
+
+
+def _only(
+    answers: Mapping[str, RequestRecord], prompts: Collection[str]
+) -> dict[str, RequestRecord]:
+    return {prompt: answer for prompt, answer in answers.items() if prompt in prompts}
 
 
 def _spoilt(
@@ -125,8 +138,10 @@ def _spoilt(
 ) -> str | None:
     """Return what is wrong with the off arm in itself, whatever the on arm does."""
     found = [kind for p, answer in theirs.items() if (kind := garbage(answer, prompts[p]))]
+    if not found:
+        return None
     test = stats.binomtest(len(found), len(theirs), GARBAGE_ALLOWED, alternative="greater")
-    if found and test.pvalue < rule.alpha:
+    if test.pvalue < rule.alpha:
         return f"{len(found)} of its {len(theirs)} answers hold garbage, {found[0]} first"
     return None
 
@@ -139,12 +154,12 @@ def _too_early(found: Agreement | None, rule: Rule) -> bool:
 
 
 def _concluded(
-    judged: OutputVerdict, sent: int, spoilt: str | None, *, unexplained: bool
+    judged: OutputVerdict, *, sent: int, error: str, spoilt: str | None, unexplained: bool
 ) -> OutputVerdict:
     """Give the verdict its word: breakage first, then whether anything here can tell."""
 
     def say(verdict: Verdict, findings: Sequence[Finding], reason: str) -> OutputVerdict:
-        said = f"{reason}; {_agreement(judged)}"
+        said = "; ".join([reason, *_agreement(judged)])
         return msgspec.structs.replace(
             judged, verdict=verdict, findings=tuple(findings), reason=said
         )
@@ -154,7 +169,11 @@ def _concluded(
     off_broken = _off_broken(judged, won, spoilt)
     if lost and not (won and all(c.check is Check.ENDING for c in lost)):
         findings = [Finding.OUTPUT_BROKEN, *([Finding.BASELINE_INVALID] if off_broken else [])]
-        reason = f"speculation breaks the answers: {_listed(lost)}"
+        broken = any(c.worse == "on" for c in lost)
+        does = "breaks answers" if broken else "changes where answers end"
+        reason = f"speculation {does}: {_listed(lost)}"
+        if any(c.check is Check.ANSWERED for c in lost):
+            reason += error
         return say(Verdict.FAIL, findings, f"{reason}; {off_broken}" if off_broken else reason)
     if off_broken:
         return say(Verdict.INCONCLUSIVE, [Finding.BASELINE_INVALID], off_broken)
@@ -171,7 +190,7 @@ def _off_broken(
     if spoilt:
         return f"the off arm is broken by itself, and not by a draft: {spoilt}"
     if won:
-        return f"the broken arm is the one without speculation: {_listed(won)}"
+        return f"the broken arm is the one without speculation, not that with it: {_listed(won)}"
     if judged.unlike:
         names = ", ".join(judged.unlike)
         return f"two launches of the off arm differ from each other ({names}): no baseline"
@@ -209,10 +228,10 @@ def _gaps(judged: OutputVerdict, sent: int, *, unexplained: bool) -> Iterable[st
 
 
 def _limit(check: CheckResult) -> str:
-    said = f"{_counts(check)} {check.check}"
     if check.loss_at_most is None or check.allowed is None:
-        return said
-    return f"{said} (a loss of up to {check.loss_at_most:.0%}, allowed {check.allowed:.0%})"
+        return _counts(check)
+    limits = f"a loss of up to {check.loss_at_most:.0%}, allowed {check.allowed:.0%}"
+    return f"{_counts(check)} ({limits})"
 
 
 def _listed(checks: Iterable[CheckResult]) -> str:
@@ -221,19 +240,20 @@ def _listed(checks: Iterable[CheckResult]) -> str:
 
 def _one(check: CheckResult) -> str:
     if check.worse is None:
-        return f"{_counts(check)} {check.check}"
+        return _counts(check)
     named = check.lost if check.worse == "on" else check.gained
-    prompts = f", as on {', '.join(named)}" if named else ""
-    return f"{_counts(check)} {check.check} (p = {check.p_holm:.2g}{prompts})"
+    prompts = f"; {', '.join(named)}" if named else ""
+    return f"{_counts(check)} (p = {check.p_holm:.2g}{prompts})"
 
 
 def _counts(check: CheckResult) -> str:
     on_good = check.pairs.both + check.pairs.gained
-    return f"{on_good} against {check.off_good} of {check.pairs.prompts}"
+    other = "without" if check.check is not Check.PARTING else "between launches without"
+    return f"{check.check} {on_good} of {check.pairs.prompts} with it and {check.off_good} {other}"
 
 
-def _agreement(judged: OutputVerdict) -> str:
-    said = f"the same text as the off arm: {judged.agreement}"
+def _agreement(judged: OutputVerdict) -> Iterable[str]:
+    if judged.agreement is not None:
+        yield f"the same text as the off arm: {judged.agreement}"
     if judged.self_agreement is not None:
-        said += f"; the off arm's two launches with each other: {judged.self_agreement}"
-    return said
+        yield f"the off arm's two launches with each other: {judged.self_agreement}"

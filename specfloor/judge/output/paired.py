@@ -25,11 +25,6 @@ class Pairs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.both + self.lost + self.gained + self.neither
 
     @property
-    def loss(self) -> float:
-        """The share of prompts that the first arm lost, less those it gained."""
-        return (self.lost - self.gained) / self.prompts
-
-    @property
     def p_first_worse(self) -> float:
         """The one-sided p-value of "the first arm is not worse" (McNemar's exact test)."""
         return _sign(self.lost, self.gained)

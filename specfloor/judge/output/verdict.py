@@ -14,6 +14,7 @@ from specfloor.triage.findings import Finding
 class Check(StrEnum):
     """What an answer may be good or bad at; each is a paired test of the arms."""
 
+    ANSWERED = "requests answered in full"
     ANSWER = "right answers"
     JSON = "valid JSON"
     TOOL_CALLS = "right tool calls"
@@ -68,9 +69,10 @@ class OutputVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prompt was answered by both arms.
 
     ``compared`` prompts were answered by both arms; ``failed`` requests of the on arm got no full
-    answer. ``agreement`` compares the texts of the arms and ``self_agreement`` those of the off
-    arm's two launches: both are reported, and equality of texts decides nothing. ``unlike`` holds
-    the checks in which the two launches of the off arm differ.
+    answer, be it that the server refused or that the stream broke off. ``agreement`` compares the
+    texts of the arms and ``self_agreement`` those of the off arm's two launches: both are reported,
+    and equality of texts decides nothing. ``unlike`` holds the checks in which the two launches of
+    the off arm differ.
     """
 
     verdict: Verdict

@@ -10,7 +10,7 @@ from specfloor.judge.output.paired import Pairs, pair
 from specfloor.judge.output.verdict import Check
 
 ALPHA = BETA = 0.05
-RUNS = 400
+RUNS = 250
 EVERY = (Check.ANSWER, Check.JSON, Check.TEXT, Check.LOOPS, Check.ENDING)
 
 
@@ -70,13 +70,14 @@ def test_a_loss_as_large_as_allowed_is_seldom_excluded(prompts, scatter):
     kept = np.where(toss, rng.random((runs, prompts)) < 0.5, True)
     # the expected loss is the same share of what the off arm is good at
     on = kept & (rng.random((runs, prompts)) >= LOSS_ALLOWED)
-    for first, second in zip(on, off, strict=True):
-        both, lost = int((first & second).sum()), int((~first & second).sum())
-        gained = int((first & ~second).sum())
-        pairs = Pairs(both, lost, gained, prompts - both - lost - gained)
+    outcomes = np.stack([(on & off), (~on & off), (on & ~off)]).sum(axis=2).T
+    for (both, lost, gained), times in zip(
+        *np.unique(outcomes, axis=0, return_counts=True), strict=True
+    ):
+        pairs = Pairs(int(both), int(lost), int(gained), prompts - int(both + lost + gained))
         allowed = LOSS_ALLOWED * (both + lost) / prompts
-        passed += pairs.loss_at_most(BETA) < allowed
-    assert not exceeds(passed, runs, BETA)
+        passed += times * (pairs.loss_at_most(BETA) < allowed)
+    assert not exceeds(int(passed), runs, BETA)
 
 
 def test_a_sound_arm_passes_mostly():

@@ -38,9 +38,10 @@ class TestPass:
     def test_the_same_answers(self):
         said = judge(ALL)
         assert (said.verdict, said.findings) == (Verdict.PASS, ())
-        assert "breaks nothing: 40 against 40 of 40 right answers" in said.reason
+        assert "right answers 40 of 40 with it and 40 without" in said.reason
         assert "the same text as the off arm: 40 of 40" in said.reason
         assert {c.check for c in said.checks} == {
+            Check.ANSWERED,
             Check.ANSWER,
             Check.TEXT,
             Check.LOOPS,
@@ -74,8 +75,11 @@ class TestFail:
     def test_wrong_answers(self):
         said = judge(wrong(*range(0, 40, 2)))
         assert (said.verdict, said.findings) == (Verdict.FAIL, (Finding.OUTPUT_BROKEN,))
-        assert "speculation breaks the answers: 20 against 40 of 40 right answers" in said.reason
-        assert "p000, p002" in said.reason
+        assert (
+            "speculation breaks answers: right answers 20 of 40 with it and 40 without"
+            in said.reason
+        )
+        assert "; p000, p002" in said.reason
         assert result(said, Check.ANSWER).worse == "on"
 
     @pytest.mark.parametrize(
@@ -125,6 +129,15 @@ class TestFail:
         assert result(said, Check.PARTING).worse == "on"
         assert result(said, Check.PARTING).pairs.lost == 40
 
+    @pytest.mark.parametrize("broken", [12, 40])
+    def test_streams_that_break_off(self, broken):
+        cut = answer("Adding", error="the server sent an error in the stream: no name")
+        said = judge([cut] * broken + ALL[broken:])
+        assert (said.verdict, said.findings) == (Verdict.FAIL, (Finding.OUTPUT_BROKEN,))
+        assert result(said, Check.ANSWERED).worse == "on"
+        assert "the first error is: the server sent an error in the stream: no name" in said.reason
+        assert said.compared == 40 - broken
+
     def test_a_loss_against_both_launches_of_the_off_arm(self):
         bad = wrong(*range(12))
         assert judge(bad, again=wrong(30)).verdict is Verdict.FAIL
@@ -142,7 +155,8 @@ class TestBaseline:
             Verdict.INCONCLUSIVE,
             (Finding.BASELINE_INVALID,),
         )
-        assert "the broken arm is the one without speculation: 40 against 20" in said.reason
+        assert "the broken arm is the one without speculation" in said.reason
+        assert "right answers 40 of 40 with it and 20 without" in said.reason
 
     def test_an_off_arm_that_does_not_end_because_it_loops(self):
         loop = answer("and again " * 200, reason="length")
@@ -189,10 +203,21 @@ class TestNothingToJudge:
 
     def test_no_prompt_with_both_answers(self):
         refused = answer("", error="HTTP 400 instead of an answer: no tool parser")
-        said = judge([refused] * 40)
+        said = judge([refused] * 40, [refused] * 40)
         assert said.verdict is Verdict.NO_DATA
         assert "no tool parser" in said.reason
         assert judge([], []).verdict is Verdict.NO_DATA
+
+    def test_a_second_launch_that_answered_little_is_left_out(self):
+        said = judge(wrong(*range(20)), again=ALL[:19])
+        assert said.verdict is Verdict.FAIL
+        assert result(said, Check.ANSWER).again_good is None
+
+    def test_arms_that_broke_off_at_different_prompts(self):
+        tool = {"function": {"name": "f"}}
+        prompts = {p.id: p for i in range(4) for p in [prompt(i, tools=(tool,) * (i < 2))]}
+        said = judge(["Hi"] * 2, [None, None, "Hi", "Hi"], prompts=prompts)
+        assert said.verdict is Verdict.NO_DATA
 
     def test_too_few_prompts(self):
         said = judge(ALL[:19])
@@ -202,7 +227,7 @@ class TestNothingToJudge:
     def test_a_loss_neither_shown_nor_excluded(self):
         said = judge(wrong(*range(4)))
         assert said.findings == (Finding.INCONCLUSIVE,)
-        assert "neither shown nor excluded: 36 against 40 of 40 right answers" in said.reason
+        assert "neither shown nor excluded: right answers 36 of 40 with it" in said.reason
 
     def test_too_many_failures(self):
         failed = answer("", error="no full answer within 10 s")
