@@ -10,6 +10,7 @@ from specfloor.catalog import Catalog
 from specfloor.catalog.references import beside
 from specfloor.cells import Cell
 from specfloor.errors import UsageError
+from specfloor.judge.baseline import hardware_class
 from specfloor.judge.run import RunResult
 from specfloor.judge.verdict import Verdict
 from specfloor.report.details import details_table
@@ -50,13 +51,20 @@ def write_files(
     (folder / "verdicts.json").write_bytes(encoded + b"\n")
 
 
-def write_page(result: RunResult, run: Run, catalog: Catalog, name: str = PAGE) -> Path:
+def write_page(
+    result: RunResult,
+    run: Run,
+    catalog: Catalog,
+    diagnoses: Mapping[Cell, Diagnosis] = _NONE,
+    name: str = PAGE,
+) -> Path:
     """Write a run as one page of HTML into its folder and return its path.
 
     Args:
         result: the judgements to show.
         run: the run, read back.
         catalog: what is known of its releases and families.
+        diagnoses: those of cells of which something does not hold.
         name: of the file.
 
     Raises:
@@ -66,7 +74,7 @@ def write_page(result: RunResult, run: Run, catalog: Catalog, name: str = PAGE) 
     from specfloor.report.html.render import render  # noqa: PLC0415
 
     path = run.folder / name
-    page = render(build_page(result, run, catalog))
+    page = render(build_page(result, run, catalog, diagnoses))
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
@@ -80,22 +88,25 @@ def markdown(
     folder: Path,
     diagnoses: Mapping[Cell, Diagnosis] = _NONE,
 ) -> str:
-    """Return the run as Markdown: the answer, the tables, a section for what does not hold."""
+    """Return the run as Markdown: the answer, the tables, what does not hold, then the rest.
+
+    A CI server may cut what is long, and people stop reading: so details come last.
+    """
     parts = [f"# {headline(result, complete=info.complete)}"]
-    parts.append(f"Run {info.run}, {info.started}, {info.environment.cpu}.")
+    parts.append(f"Run {info.run}, {info.started}, {hardware_class(info.environment)}.")
     for release, table in tables(result.cells, "github").items():
         parts.append(f"## {release}\n\n{table}")
-    if details := details_table(result.cells, "github"):
-        parts.append(f"## Acceptance in detail\n\n{details}")
-    if published := _published(result):
-        parts.append("## Published figures\n\n" + "\n".join(published))
+    if result.broken:
+        parts.append("## What does not hold")
+        parts += [f"```\n{paragraph(j, folder, diagnoses.get(j.cell))}\n```" for j in result.broken]
     if compared := upgrade_table(result.cells, "github"):
         parts.append(f"## Upgrade: {upgrade_headline(result.cells)}\n\n{compared}")
     said = [judgement for cell in result.cells for judgement in cell.experiments]
     parts += [f"## {heading}\n\n{text}" for heading, text in experiment_sections(said, "github")]
-    if result.broken:
-        parts.append("## What does not hold")
-        parts += [f"```\n{paragraph(j, folder, diagnoses.get(j.cell))}\n```" for j in result.broken]
+    if details := details_table(result.cells, "github"):
+        parts.append(f"## Acceptance in detail\n\n{details}")
+    if published := _published(result):
+        parts.append("## Published figures\n\n" + "\n".join(published))
     return "\n\n".join(parts) + "\n"
 
 
