@@ -7,6 +7,7 @@ import pytest
 
 from fixtures.measurements import RecordedClock
 from fixtures.reporting import Live, Tally
+from specfloor.exits import Exit
 
 
 class Terminal:
@@ -111,6 +112,27 @@ class TestTally:
         for one in reports:
             tally.pytest_runtest_logreport(one)
         assert (tally.shown, tally.unsure) == counts
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "strict", "lenient"),
+    [
+        ([], Exit.HOLDS, Exit.HOLDS),
+        (["INCONCLUSIVE"], Exit.UNDECIDED, Exit.HOLDS),
+        # no data is never a pass
+        (["NO_DATA"], Exit.UNDECIDED, Exit.UNDECIDED),
+        (["INCONCLUSIVE", "NO_DATA"], Exit.UNDECIDED, Exit.UNDECIDED),
+        (["INCONCLUSIVE", "FAIL"], Exit.FAILS, Exit.FAILS),
+        # a fault of the suite
+        (["INCONCLUSIVE", None], Exit.FAILS, Exit.FAILS),
+    ],
+)
+def test_what_is_inconclusive_may_be_let_pass(verdicts, strict, lenient):
+    tally = Tally()
+    for verdict in verdicts:
+        tally.pytest_runtest_logreport(report(verdict=verdict))
+    assert tally.exit_code(inconclusive_passes=False) is strict
+    assert tally.exit_code(inconclusive_passes=True) is lenient
 
 
 def test_the_recorded_clock_moves_by_recorded_times():
