@@ -41,6 +41,7 @@ _SERVER_LOG = re.compile(
     r"|(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d "
 )
 _HTML = re.compile(r"\s*<(?:!doctype html|html|\?xml|head|body)\b", re.IGNORECASE)
+_HTTP_HEAD = re.compile(r"HTTP/[\d.]+ \d{3}[^\n]*\n(?:[\w-]+:[^\n]*\n)*\r?\n")
 _LOG_KEYS = ("log", "message", "msg", "line", "MESSAGE")
 
 
@@ -82,7 +83,7 @@ def _of_json(text: str) -> Kind | None:
 
     The text may break off anywhere, so an object that spans lines is told by its keys.
     """
-    begin = text.lstrip()
+    begin = _HTTP_HEAD.sub("", text.lstrip(), count=1).lstrip()
     if begin[:1] not in ("{", "["):
         return None
     line = begin.lstrip("[ \r\n\t").partition("\n")[0].rstrip(", \r\n]")
@@ -115,6 +116,7 @@ def first_object(text: str) -> Mapping[str, Any] | None:
 def objects_in(text: str) -> tuple[list[Mapping[str, Any]], int]:
     """Return the objects of JSON text (one, a list, one a line) and the number of broken lines."""
     broken = 0
+    text = _HTTP_HEAD.sub("", text.lstrip(), count=1)
     try:
         values = [msgspec.json.decode(text)]
     except (msgspec.MsgspecError, RecursionError):

@@ -41,6 +41,7 @@ _BUSY_LEAST = 2
 """Lines with tokens and no drafts before an engine counts as generating without drafts: the first
 window after a start may hold nothing but a prefill."""
 _POSITIONS_LAST = ("v1-0.9", "v1-0.10.2")
+_CLOSING = " \t\r]}"  # of JSON that holds the lines
 _OURS = (b"EngineCore", b"EngineDeadError", b"vllm")
 
 
@@ -312,7 +313,7 @@ class _Reader:
         for source, server in self.servers.items():
             own = tail if len(self.servers) == 1 else _lines_of(tail, source)
             self._note_failure(server, own)
-        last = tail.rpartition(b"\n")[2].decode(errors="replace").strip()
+        last = tail.rpartition(b"\n")[2].decode(errors="replace").strip(_CLOSING)
         if self.servers and last and not is_complete_throughput(last) and not _is_window(last):
             self.cut = True
             if "metrics.py:" in last and not any(m.value in last.encode() for m in Marker):

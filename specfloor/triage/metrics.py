@@ -24,6 +24,10 @@ from specfloor.triage.tally import Tally, total
 
 _NAME = re.compile(r"^(vllm[:_])spec_decode_num_draft_tokens(_total)?[ {]", re.MULTILINE)
 _SAMPLE = re.compile(r"^[a-zA-Z_][\w:]*(?:\{.*\})? [-+0-9.eE]+", re.MULTILINE)
+_FIRST = re.compile(
+    r"^(?:# (?:HELP|TYPE) \S+|[a-zA-Z_:][\w:]*(?:\{[^\n]*\})?)(?=[ {])", re.MULTILINE
+)
+_SERIES = re.compile(r"^\w+[:_]spec_decode_\w+(?:\{[^\n]*\})?(?= )", re.MULTILINE)
 _OURS = re.compile(r"^vllm[:_]", re.MULTILINE)
 _V0 = re.compile(
     r"^vllm[:_](?P<name>spec_decode_(?:draft_acceptance_rate|efficiency|num_accepted_tokens"
@@ -170,6 +174,26 @@ def read_metrics_text(text: str) -> MetricsText:
     if _V0_ONLY.search(text) and not _V1_ONLY.search(text):
         return MetricsText(Scrape(), names=names, gauges=_gauges(text))
     return MetricsText(read_counters(text), names=names)
+
+
+def scrapes_in(text: str) -> list[str]:
+    """Return the scrapes that were written one after another into a text, in order.
+
+    They are told by a series about drafts that comes again, and parted where the line comes again
+    with which the first of them begins.
+    """
+    series, first = _SERIES.search(text), _FIRST.search(text)
+    if series is None or first is None:
+        return [text]
+    starts = _places(first[0], text)
+    if not 1 < len(starts) == len(_places(series[0], text)):
+        return [text]
+    return [text[start:end] for start, end in pairwise((*starts, len(text)))]
+
+
+def _places(begin: str, text: str) -> list[int]:
+    pattern = re.compile(rf"^{re.escape(begin)}(?=[ {{])", re.MULTILINE)
+    return [match.start() for match in pattern.finditer(text)]
 
 
 def read_scrapes(role: str, texts: Sequence[MetricsText]) -> MetricsReading:

@@ -31,7 +31,13 @@ from specfloor.triage.judge_bench import Arm, judge_bench
 from specfloor.triage.judge_host import foreign_pids, judge_npu
 from specfloor.triage.kinds import Kind, objects_in
 from specfloor.triage.log import LogReading, read_log
-from specfloor.triage.metrics import MetricsReading, groups_of, read_metrics_text, read_scrapes
+from specfloor.triage.metrics import (
+    MetricsReading,
+    groups_of,
+    read_metrics_text,
+    read_scrapes,
+    scrapes_in,
+)
 from specfloor.triage.response import ResponseReading, read_objects, read_streams
 from specfloor.triage.rotation import chains
 from specfloor.triage.tally import Tally
@@ -150,10 +156,14 @@ def _read_metrics(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
     readings = []
     for role in dict.fromkeys(one.role.group for one in inputs):
         own = [one for one in inputs if one.role.group == role]
-        texts = [(one.role.moment, read_metrics_text(one.source.whole())) for one in own]
+        texts = [
+            (one.role.moment, read_metrics_text(text))
+            for one in own
+            for text in scrapes_in(one.source.whole())
+        ]
         if all(moment is not None for moment, _ in texts):
             texts.sort(key=lambda pair: pair[0] or 0)
-        elif len(texts) > 1:
+        elif len(own) > 1:
             texts.sort(key=lambda pair: sum(e.drafted for e in pair[1].scrape.engines))
         readings.append(read_scrapes(role, [text for _, text in texts]))
     groups = [group for reading in readings for group in groups_of(reading)]

@@ -58,7 +58,7 @@ def read_objects(values: Iterable[Mapping[str, Any]], broken: int = 0) -> Respon
     objects: list[PerRequestSpeculation] = []
     unusable = [f"{broken} lines are cut or no JSON"] if broken else []
     software, requests = None, 0
-    for value in values:
+    for value in map(_inside, values):
         requests += 1
         meta = value.get("meta_info")
         if isinstance(meta, dict) and any(name.startswith("spec_") for name in meta):
@@ -103,12 +103,21 @@ def read_streams(text: str, k: int | None) -> ResponseReading:
 
 def is_answer(value: Mapping[str, Any]) -> bool:
     """Whether an object is an answer of the API, or of one like it."""
+    answer = _inside(value)
     return (
-        "choices" in value
-        or "meta_info" in value
-        or ("error" in value and "message" not in value)
-        or value.get("object") == "error"
+        "choices" in answer
+        or "meta_info" in answer
+        or ("error" in answer and "message" not in answer)
+        or answer.get("object") == "error"
     )
+
+
+def _inside(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the answer in what a batch run wrote around it."""
+    for name in ("response", "body"):
+        if isinstance(value.get(name), dict) and "choices" not in value:
+            value = value[name]
+    return value
 
 
 def is_stream(head: str) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from specfloor.errors import UsageError
+from specfloor.triage.log_lines import plain
 
 STDIN = "-"
 BLOCK = 1 << 18
@@ -82,7 +83,7 @@ class Source:
             yield from self._begun
 
     def whole(self) -> str:
-        """Return the whole content as text; undecodable bytes become U+FFFD.
+        """Return the whole content as text; undecodable bytes become U+FFFD, and colours go.
 
         Raises:
             UsageError: it is larger than what any of the formats read whole comes to.
@@ -96,7 +97,7 @@ class Source:
                     f"{self.name} is over {WHOLE >> 20} MB and no server log; "
                     "give the part of it that reports acceptance"
                 )
-        return b"".join(parts).decode(errors="replace")
+        return plain(b"".join(parts).decode(errors="replace"))
 
     def _unpacked(self) -> Iterator[bytes]:
         with self._open() as raw:

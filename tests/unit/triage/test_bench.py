@@ -1,5 +1,6 @@
 """Benchmark reports of several programs, alone and as arms."""
 
+import gzip
 import json
 import re
 
@@ -264,3 +265,34 @@ def test_the_benchmark_of_another_server_is_refused(tmp_path):
     text = ON.replace("Successful requests", "Backend:            sglang\nSuccessful requests")
     report = triaged(tmp_path, {"bench.txt": text})
     assert verdict(report) == "UNSUPPORTED_FORMAT"
+
+
+SHAPES = {
+    "colours": "".join(f"\x1b[32m{line}\x1b[0m\r\n" for line in ON.splitlines()),
+    "a service's prefix": "".join(f"client-1  | {line}\n" for line in ON.splitlines()),
+    "times": "".join(f"2026-08-09T20:00:10.1Z {line}\n" for line in ON.splitlines()),
+    "a progress bar before": f"100%|████| 128/128 [00:10<00:00]\r{ON}",
+    "utf-16": ON.encode("utf-16"),
+    "gzip": gzip.compress(ON.encode()),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_same_report_in_another_shape_says_the_same(shape, tmp_path):
+    plain = triaged(tmp_path / "a", {"bench.txt": ON})["extract"]["runs"]
+    assert triaged(tmp_path / "b", {"bench.txt": SHAPES[shape]})["extract"]["runs"] == plain
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n").encode("utf-8-sig"),
+        lambda text: "性能结果\n".encode("gbk") + text.encode(),
+        lambda text: "".join(f"08/09 20:00:10 - INFO - {n}\n" for n in text.splitlines()),
+    ],
+    ids=["CRLF with a byte order mark", "another encoding above", "a logger's prefix"],
+)
+@pytest.mark.parametrize("text", [AIS_ON, EVALSCOPE], ids=["AISBench", "evalscope"])
+def test_tables_in_other_shapes_say_the_same(text, change, tmp_path):
+    plain = triaged(tmp_path / "a", {"bench.txt": text})["extract"]["runs"]
+    assert triaged(tmp_path / "b", {"bench.txt": change(text)})["extract"]["runs"] == plain

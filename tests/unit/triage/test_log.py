@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import json
 import lzma
 import re
 import textwrap
@@ -56,6 +57,17 @@ SHAPES = {
     "bzip2": bz2.compress(FINAL.encode()),
     "xz": lzma.compress(FINAL.encode()),
     "two gzip members": gzip.compress(FINAL[:3000].encode()) + gzip.compress(FINAL[3000:].encode()),
+    "journal": each_line(lambda _, line: f"Aug 09 20:00:10 npu-host-1 vllm[4122]: {line}"),
+    "ray": each_line(lambda _, line: f"\x1b[36m(EngineCore_DP0 pid=1, ip=192.0.2.7)\x1b[0m {line}"),
+    "progress bars": each_line(lambda n, line: f"Processed: {n}%|#  | {n}/20\r{line}"),
+    "csv": "time,message\n" + each_line(lambda n, line: f'2026-08-09 20:00:{n:02d},"{line}"'),
+    "an issue": f"# Bug\n\n```text\n{FINAL}```\n\nWhat is this?\n",
+    "a quotation": each_line(lambda _, line: f"> {line}"),
+    "a list of JSON": json.dumps([{"log": line} for line in FINAL.splitlines()], indent=1),
+    "JSON inside JSON": each_line(
+        lambda _, line: json.dumps({"severity": "INFO", "jsonPayload": {"message": line}})
+    ),
+    "another encoding above": "启动服务\n".encode("gbk") + FINAL.encode(),
     "no end of line": FINAL.rstrip("\n"),
     "zeros where the log was emptied": b"\0" * 5000 + FINAL.encode(),
     "a field that a fork adds": FINAL.replace(

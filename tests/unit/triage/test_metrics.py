@@ -205,3 +205,25 @@ def test_a_build_that_cannot_be_compared_with_is_said(tmp_path):
     report = triaged(tmp_path / "b", files | {"old-after.prom": "<html>502</html>"})
     assert verdict(report) == "BASELINE_INVALID"
     assert "the old run says no acceptance" in report["verdict"]["reason"]
+
+
+@pytest.mark.parametrize("between", ["", "\n", "Sun Aug  9 20:00:10 UTC 2026\n"])
+@pytest.mark.parametrize("kept", ["", "spec_decode"], ids=["whole", "grepped"])
+def test_scrapes_one_after_another_in_one_file(between, kept, tmp_path):
+    texts = [
+        "".join(line for line in text.splitlines(keepends=True) if kept in line)
+        for text in SOAK.values()
+    ]
+    report = triaged(tmp_path, {"metrics.log": "".join(between + text for text in texts)})
+    assert verdict(report) == "ACCEPT_DRIFT"
+    assert len(report["extract"]["intervals"]) == 5
+    backwards = {"metrics.log": "".join(between + text for text in reversed(texts))}
+    assert "counter_reset" in codes(triaged(tmp_path, backwards))
+
+
+def test_servers_one_after_another_in_one_scrape_are_engines(tmp_path):
+    other = [text.replace('engine="0"', 'engine="1"') for text in (BEFORE, AFTER)]
+    files = {"before.prom": BEFORE + other[0], "after.prom": AFTER + other[1]}
+    report = triaged(tmp_path, files)
+    assert list(report["extract"]["by_engine"]) == ["0", "1"]
+    assert totals(report) == (14622, 43866, 30132)

@@ -99,3 +99,25 @@ def test_drafts_that_are_never_kept(tmp_path):
     end = 'data: {"choices": [{"delta": {}, "finish_reason": "length"}]}\n\ndata: [DONE]\n\n'
     report = triaged(tmp_path, {"s.sse": "\n\n".join((*events, end))}, config={"k": 3})
     assert verdict(report) == "ACCEPT_ZERO"
+
+
+LINES = MANY.splitlines()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f'{{"id": "b{n}", "response": {line}}}\n' for n, line in enumerate(LINES)),
+        "".join(
+            f'{{"id": "b{n}", "response": {{"status_code": 200, "body": {line}}}, "error": null}}\n'
+            for n, line in enumerate(LINES)
+        ),
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n[" + ",".join(LINES) + "]",
+    ],
+    ids=["in a record", "in a batch's record", "after HTTP headers"],
+)
+def test_answers_inside_something_else(text, tmp_path):
+    plain = triaged(tmp_path / "a", {"r.jsonl": "\n".join(LINES)})
+    other = triaged(tmp_path / "b", {"r.json": text})
+    assert other["extract"]["totals"] == plain["extract"]["totals"]
+    assert verdict(other) == "PARSE"
