@@ -58,7 +58,7 @@ def report(folder: Path, cell_ids: tuple[str, ...], html: bool, others: tuple[Pa
         click.echo("The last record was cut off and is left out.")
     if html:
         name = f"{'+'.join(cell.cell.id for cell in result.cells)}.html" if cell_ids else PAGE
-        click.echo(f"page: {write_page(result, run, catalog, name)}")
+        click.echo(f"page: {write_page(result, run, catalog, diagnoses, name)}")
     click.echo(headline(result, complete=run.info.complete))
     return result.exit_code
 

@@ -8,7 +8,7 @@ from selenium.webdriver.chrome.service import Service
 
 from specfloor.report.html.render import render
 from tests.unit.builders import CELL, both_arms
-from tests.unit.report.html.pages import DEAD, OLD, page_of
+from tests.unit.report.html.pages import DEAD, OLD, diagnosis, page_of
 
 SMALL = type(CELL)("cpu-2.0", "small", "ngram", 4, "rewrite", "none", 1)
 FLAGS = (
@@ -39,7 +39,7 @@ def find_program(*names):
 def address(tmp_path_factory):
     """Where the page is: two releases, the newer without its draft, and a family of its own."""
     records = [*both_arms(cell=OLD), *both_arms(on=DEAD), *both_arms(cell=SMALL)]
-    text = render(page_of(records, cells=(OLD, CELL, SMALL)))
+    text = render(page_of(records, cells=(OLD, CELL, SMALL), diagnoses={CELL: diagnosis()}))
     path = tmp_path_factory.mktemp("page") / "index.html"
     path.write_text(text, encoding="utf-8")
     return path.as_uri()

@@ -197,7 +197,7 @@ class TestCells:
             "const done = arguments[0]; navigator.clipboard.readText().then(done, done)"
         )
         assert copied == command_beside(button)
-        assert copied.startswith("tox -e cpu -- ")
+        assert copied.startswith("specfloor triage ")
 
     def test_where_nothing_may_be_copied_it_is_selected(self, opened):
         browser = opened()

@@ -49,3 +49,11 @@ def test_the_catalogue_comes_along(tmp_path):
 
 def test_the_command_line_comes_along(tmp_path):
     assert "glm-4.7" in isolated("-m", "specfloor", "families", folder=tmp_path)
+
+
+def test_the_parts_of_the_page_come_along(tmp_path):
+    program = (
+        "from specfloor.report.html.render import asset\n"
+        "print(min(len(asset(name)) for name in ('page.html.j2', 'page.css', 'page.js')))"
+    )
+    assert int(isolated("-c", program, folder=tmp_path)) > 1000

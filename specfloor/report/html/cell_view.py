@@ -2,8 +2,10 @@
 
 import shlex
 
+from specfloor.judge.configuration import ConfigurationJudgement
 from specfloor.judge.evidence import CellEvidence
 from specfloor.judge.run import CellResult, Judgement
+from specfloor.judge.verdict import Verdict
 from specfloor.report.html import words
 from specfloor.report.html.context import Context
 from specfloor.report.html.model import CellView, Command, Link, Said
@@ -53,11 +55,13 @@ def view(
 
 
 def _said(judgement: Judgement) -> Said:
+    # what is in effect as it should be is in the table of checks, line by line
+    listed = isinstance(judgement, ConfigurationJudgement) and judgement.verdict is Verdict.PASS
     return Said(
         what_of(judgement),
         standing_of(judgement),
         tuple(str(finding) for finding in judgement.findings),
-        sentence(judgement.reason),
+        "" if listed else sentence(judgement.reason),
     )
 
 

@@ -124,7 +124,7 @@ class Panel(msgspec.Struct, frozen=True):
 
 
 class Said(msgspec.Struct, frozen=True):
-    """One judgement of a cell in words."""
+    """One judgement of a cell in words; the reason is empty where a panel lists it."""
 
     what: str
     standing: Standing
@@ -225,7 +225,10 @@ class MatrixRow(msgspec.Struct, frozen=True):
 
 
 class Trouble(msgspec.Struct, frozen=True):
-    """A cell that does not hold, for the top of the page: what is said first of it."""
+    """A cell that does not hold, for the top of the page: what is said first of it.
+
+    ``cause`` is the surest cause that is known, if any is.
+    """
 
     anchor: str
     name: str
@@ -233,6 +236,7 @@ class Trouble(msgspec.Struct, frozen=True):
     findings: tuple[str, ...]
     what: str
     reason: str
+    cause: str
 
 
 class Page(msgspec.Struct, frozen=True):

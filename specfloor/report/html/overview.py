@@ -19,6 +19,7 @@ from specfloor.report.html.standing import (
     standing_of,
     what_of,
 )
+from specfloor.triage.diagnosis import Diagnosis, Stage
 
 
 def answer(standings: Sequence[Standing]) -> str:
@@ -39,7 +40,7 @@ def answer(standings: Sequence[Standing]) -> str:
     return words.ANSWER_HOLDS if Standing.PASS in standings else words.ANSWER_REPORTED
 
 
-def trouble(result: CellResult) -> Trouble:
+def trouble(result: CellResult, diagnosis: Diagnosis | None) -> Trouble:
     """Return what is said first of a cell that does not hold."""
     broken = [j for j in result.judgements if standing_of(j) in BROKEN]
     first = min(broken, key=lambda j: rank(standing_of(j)))
@@ -50,7 +51,17 @@ def trouble(result: CellResult) -> Trouble:
         findings_of(result),
         what_of(first),
         sentence(first.reason),
+        _cause(diagnosis),
     )
+
+
+def _cause(diagnosis: Diagnosis | None) -> str:
+    """Return the surest cause of a diagnosis with how sure it is; nothing where none is known."""
+    causes = diagnosis.causes if diagnosis else ()
+    known = next((link for link in causes if link.stage is not Stage.UNKNOWN), None)
+    if known is None:
+        return ""
+    return words.CAUSE.format(confidence=known.confidence, sentence=sentence(known.sentence))
 
 
 def matrix_row(family: str, releases: Sequence[str], cells: Sequence[CellResult]) -> MatrixRow:

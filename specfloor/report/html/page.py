@@ -58,7 +58,9 @@ def build_page(
             *(flag.message for flag in run.info.environment.flags),
         ),
         counts=tuple((one, counts[one]) for one in WORST_FIRST if counts[one]),
-        troubles=tuple(trouble(cell) for cell in cells if standing_of(cell) in BROKEN),
+        troubles=tuple(
+            trouble(cell, diagnoses.get(cell.cell)) for cell in cells if standing_of(cell) in BROKEN
+        ),
         releases=releases,
         families=families,
         matrix=tuple(matrix_row(family, releases, cells) for family in families),

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from specfloor.report.html import words
 from specfloor.report.html.model import Chart, Dots, Page, Series
+from specfloor.report.html.standing import sentence
 from specfloor.report.html.svg import draw, drawing
 
 
@@ -35,6 +36,7 @@ def render(page: Page) -> str:
             script_hash=f"sha256-{digest}",
             draw=drawn,
             legend=legend,
+            sentence=sentence,
         )
 
 

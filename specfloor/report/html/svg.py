@@ -120,7 +120,7 @@ def _draw_dots(axes: "Axes", chart: Dots) -> None:
     if chart.log:
         axes.set_xscale("log", base=2)
     # with y it is not moved out of the way of ticks, which costs a fifth of the drawing
-    axes.set_title(chart.title, x=-_LABELS / _SCALE, y=1)
+    axes.set_title(chart.title, x=-_LABELS / _SCALE, y=1, pad=4)
     axes.spines["left"].set_visible(False)
     rows = range(len(chart.rows))[::-1]
     axes.set_ylim(-0.6, len(chart.rows) - 0.4)
@@ -134,7 +134,7 @@ def _draw_dots(axes: "Axes", chart: Dots) -> None:
         axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
         axes.minorticks_off()
     else:
-        axes.locator_params(axis="x", nbins=5)
+        axes.locator_params(axis="x", nbins=4)
     for y, row in zip(rows, chart.rows, strict=True):
         hue = HUES[row.role]
         if chart.base is not None:
@@ -168,7 +168,7 @@ def _limits(chart: Dots) -> tuple[float, float]:
 
 def _draw_lines(axes: "Axes", chart: Lines) -> None:
     axes.patch.set_visible(False)
-    axes.set_title(chart.title, x=-_TICKS / (1 - _TICKS - 0.02), y=1)
+    axes.set_title(chart.title, x=-_TICKS / (1 - _TICKS - 0.02), y=1, pad=8)
     axes.annotate(chart.x_label, (1, 0), xycoords="axes fraction", xytext=(0, -17),
                   textcoords="offset points", ha="right", va="top", color=MUTED)  # fmt: skip
     axes.yaxis.grid(visible=True, color=GRID, linewidth=0.6, clip_on=False)

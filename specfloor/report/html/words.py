@@ -31,6 +31,7 @@ CONFIGURATION = "Configuration"
 ACCEPTANCE = "Acceptance"
 SPEED = "Speed"
 UPGRADE = "Upgrade from {baseline}"
+CAUSE = "Cause ({confidence}): {sentence}"
 KNOWN_FAULTS = "Known faults of the release"
 
 # columns

@@ -8,6 +8,8 @@ from specfloor.cells import OFF
 from specfloor.report.html.page import build_page
 from specfloor.runs.records import Purpose
 from specfloor.runs.store import Run
+from specfloor.triage.diagnosis import Confidence, Diagnosis, Link, Stage, Step
+from specfloor.triage.findings import Finding
 from tests.unit.builders import (
     CELL,
     both_arms,
@@ -21,7 +23,9 @@ from tests.unit.builders import (
     report_only,
 )
 
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)> \"'&"
 OLD = CELL.on_release("cpu-1.0")
+LONG = f"specfloor triage FILE {' '.join(f'--option-{i} value' for i in range(20))}"
 DEAD = {"accepted": (0,) * 10}
 HOLDS = (floor(0.6), report_only("speedup"))
 
@@ -45,6 +49,31 @@ def two_releases():
     """Return the page of a run whose newer release lost its draft."""
     records = [*both_arms(cell=OLD), *both_arms(on=DEAD)]
     return page_of(records, cells=(OLD, CELL))
+
+
+def diagnosis():
+    """Return a diagnosis of ``CELL`` with markup in it and a long command."""
+    return Diagnosis(
+        CELL,
+        (
+            Link(
+                Stage.ACCEPTANCE,
+                Finding.ACCEPT_ZERO,
+                Confidence.SHOWN,
+                f"nothing is accepted {EVIL}",
+                evidence=("0 of 1200 tokens",),
+                next=(
+                    Step(
+                        LONG,
+                        "whether the log says the same",
+                    ),
+                ),
+            ),
+            Link(Stage.CONFIGURATION, Finding.EXPECTED, Confidence.LIKELY, "the graph is off"),
+        ),
+        exonerated=("the devices: idle and well",),
+        ledger="asked for cpu-2.0, known up to 2026-05-01",
+    )
 
 
 def at_concurrency(concurrency):

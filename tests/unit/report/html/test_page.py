@@ -7,6 +7,7 @@ from specfloor.report.html import words
 from specfloor.report.html.model import Standing
 from specfloor.report.html.overview import answer
 from specfloor.report.html.page import MOST_DRAWN
+from specfloor.report.html.standing import sentence
 from specfloor.triage.findings import Finding
 from tests.unit.builders import CELL, both_arms, fault, floor, launch, natural, report_only
 from tests.unit.report.html.pages import DEAD, OLD, page_of, two_releases
@@ -77,9 +78,23 @@ class TestVerdict:
         page = page_of(both_arms(), complete=False, truncated=True)
         assert page.warnings == (words.INCOMPLETE, words.TRUNCATED)
 
-    def test_a_reason_that_begins_with_a_name_keeps_its_letters(self):
+    @pytest.mark.parametrize(
+        ("reason", "said"),
+        [
+            ("expected more", "Expected more."),
+            ("vLLM is another", "vLLM is another."),
+            ("HTTP 400. The end.", "HTTP 400. The end."),
+            ("", "."),
+        ],
+    )
+    def test_reasons_are_sentences_and_names_keep_their_letters(self, reason, said):
+        assert sentence(reason) == said
+
+    def test_a_configuration_in_effect_is_told_by_its_table(self):
         page = page_of(both_arms(), purposes=["natural"])
-        assert page.cells[0].said[0].reason.startswith("vLLM of the ")
+        assert page.cells[0].said[0].reason == ""
+        page = page_of([launch(CELL.arm, resolved_k=1), *natural(CELL.arm)])
+        assert "asked for 3, found 1" in page.cells[0].said[0].reason
 
 
 class TestMatrix:

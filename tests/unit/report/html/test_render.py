@@ -9,13 +9,18 @@ import pytest
 from specfloor.report.html import words as said
 from specfloor.report.html.model import Standing
 from specfloor.report.html.render import render
-from specfloor.triage.diagnosis import Confidence, Diagnosis, Link, Stage, Step
+from specfloor.triage.diagnosis import Confidence, Diagnosis, Link, Stage
 from specfloor.triage.findings import Finding
 from tests.unit.builders import CELL, both_arms, launch, natural
 from tests.unit.report.html.markup import Markup, words
-from tests.unit.report.html.pages import DEAD, of_concurrencies, page_of, two_releases
-
-EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)> \"'&"
+from tests.unit.report.html.pages import (
+    DEAD,
+    EVIL,
+    diagnosis,
+    of_concurrencies,
+    page_of,
+    two_releases,
+)
 
 
 @pytest.fixture(scope="module")
@@ -161,41 +166,44 @@ def test_curves_over_concurrency_have_a_page():
     assert any(one.text == said.CURVE_TITLE for one in markup.all("h4"))
 
 
-def diagnosis():
-    return Diagnosis(
-        CELL,
-        (
-            Link(
-                Stage.ACCEPTANCE,
-                Finding.ACCEPT_ZERO,
-                Confidence.SHOWN,
-                f"nothing is accepted {EVIL}",
-                evidence=("0 of 1200 tokens",),
-                next=(Step("specfloor triage FILE", "whether the log says the same"),),
-            ),
-            Link(Stage.CONFIGURATION, Finding.EXPECTED, Confidence.LIKELY, "the graph is off"),
-        ),
-        exonerated=("the devices: idle and well",),
-        ledger="asked for cpu-2.0, known up to 2026-05-01",
-    )
-
-
 def test_the_way_from_finding_to_cause():
     page = page_of(both_arms(on=DEAD), diagnoses={CELL: diagnosis()})
     markup = Markup(render(page))
     chain = markup.one("section", of="chain")
     assert len(markup.all("script")) == 1
     sentences = [
-        "nothing is accepted </script>",
+        "Nothing is accepted </script>",
         "0 of 1200 tokens",
-        "the graph is off",
-        "the devices: idle and well",
-        "whether the log says the same",
+        "The graph is off.",
+        "The devices: idle and well.",
+        "Whether the log says the same",
         "known up to 2026-05-01",
     ]
     places = [chain.text.index(sentence) for sentence in sentences]
     assert places == sorted(places)
-    assert "specfloor triage FILE" in [one.text for one in markup.inside(chain, "code")]
+    (command,) = [step.command for step in diagnosis().next]
+    assert command in [one.text for one in markup.inside(chain, "code")]
+
+
+def test_the_surest_cause_is_told_at_the_top():
+    markup = Markup(render(page_of(both_arms(on=DEAD), diagnoses={CELL: diagnosis()})))
+    assert markup.one("p", of="cause").text == "Cause (likely): The graph is off."
+
+
+def test_an_unknown_cause_is_none():
+    unknown = Link(Stage.UNKNOWN, Finding.INCONCLUSIVE, Confidence.POSSIBLE, "no known cause fits")
+    page = page_of(both_arms(on=DEAD), diagnoses={CELL: Diagnosis(CELL, (unknown,))})
+    assert page.troubles[0].cause == ""
+
+
+def test_what_was_said_is_not_said_again():
+    page = page_of(both_arms(on=DEAD))
+    (reason,) = [one.reason for one in page.cells[0].said if one.what == said.ACCEPTANCE]
+    link = Link(Stage.ACCEPTANCE, Finding.ACCEPT_ZERO, Confidence.SHOWN, reason.removesuffix("."))
+    found = page_of(both_arms(on=DEAD), diagnoses={CELL: Diagnosis(CELL, (link,))})
+    chain = Markup(render(found)).one("section", of="chain")
+    assert "ACCEPT_ZERO" in chain.text
+    assert reason not in chain.text
 
 
 def test_a_cell_that_holds_needs_no_causes(markup):
