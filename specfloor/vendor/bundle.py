@@ -172,13 +172,15 @@ def _records(
 
 
 def _without_text(record: Record) -> Record:
-    """Return a request without what was generated, which token ids give away too."""
+    """Return a request without what was generated, which token ids and calls give away too."""
     if not isinstance(record, RequestRecord):
         return record
     hashed = [
         f"sha256:{hashlib.sha256(t.encode()).hexdigest()}" for t in (record.text, record.reasoning)
     ]
-    return msgspec.structs.replace(record, text=hashed[0], reasoning=hashed[1], token_ids=())
+    return msgspec.structs.replace(
+        record, text=hashed[0], reasoning=hashed[1], token_ids=(), tool_calls=()
+    )
 
 
 def _logs(run: Run, sides: Iterable[CellEvidence]) -> Iterator[tuple[str, str]]:

@@ -50,7 +50,8 @@ def _known(
     environment: Environment, release: Release, arms: Iterable[ArmEvidence]
 ) -> Iterator[tuple[str, str]]:
     yield "release", release.name
-    answers = {arm.launch.version for arm in arms if arm.launch and arm.launch.version}
+    launches = [arm.launch for arm in arms if arm.launch]
+    answers = {launch.version for launch in launches if launch.version}
     yield (
         "vLLM",
         ", ".join(sorted(answers)) or f"{release.vllm} (the release's; no server answered)",
@@ -72,11 +73,17 @@ def _known(
             yield name, value
     if environment.container is not None:
         yield "container", "yes" if environment.container else "no"
-    for interpreter, packages in sorted(environment.engines.items()):
-        yield f"engine {interpreter}", " ".join(f"{n}=={v}" for n, v in sorted(packages.items()))
+    packages = next((launch.packages for launch in launches if launch.packages), None)
+    engines = {"engine": packages} if packages else environment.engines
+    for name, packages in engines.items():
+        yield name, " ".join(f"{n}=={v}" for n, v in sorted(packages.items()))
     yield "harness", " ".join(f"{n}=={v}" for n, v in sorted(environment.packages.items()))
-    for name, value in sorted(environment.variables.items()):
-        yield name, value
+    variables = dict(environment.variables)
+    for launch in launches:
+        variables |= launch.variables
+    yield from sorted(variables.items())
+    for notice in dict.fromkeys(notice.text for launch in launches for notice in launch.notices):
+        yield "the engine says", notice
     for flag in environment.flags:
         yield "note", flag.message
 

@@ -7,15 +7,25 @@ from typing import Self
 import msgspec
 
 from specfloor.catalog import Catalog
-from specfloor.catalog.references import beside
 from specfloor.cells import OFF, Cell
 from specfloor.judge.book import JudgementBook
 from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence, RecordIndex
-from specfloor.judge.run import Basis, CellResult, Judgement, book_of, judge_run, read_basis
+from specfloor.judge.run import (
+    Basis,
+    CellResult,
+    Judgement,
+    RunResult,
+    book_of,
+    judge_run,
+    read_basis,
+)
 from specfloor.judge.verdict import Verdict
+from specfloor.ledger import read_ledger
 from specfloor.report.paragraphs import paragraph
 from specfloor.runs.store import Run, read_run
+from specfloor.triage.diagnosis import Diagnosis
 from specfloor.triage.findings import Finding
+from specfloor.triage.live import diagnose_run, hosts_of
 from specfloor.vendor.environment import Surroundings, surroundings
 from specfloor.vendor.figures import Measured, Row, measure_good, positions, rows
 from specfloor.vendor.form import (
@@ -26,7 +36,6 @@ from specfloor.vendor.form import (
     searches,
     title,
 )
-from specfloor.vendor.known import Known, known_to_be
 from specfloor.vendor.logs import read_log
 from specfloor.vendor.prompts import Choice, prompts_on_acceptance, prompts_on_speed
 from specfloor.vendor.reproduce import Serve, bodies, find_prompts, serve, served_name
@@ -39,7 +48,9 @@ class BugReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     servers that failed. ``good`` names the good side, None when the
     run has none. ``requests`` are bodies to send, in the order of ``choice``, or ``no_requests``
     says why there are none. ``others`` are further cells of the run that fail. ``profile`` is the
-    acceptance by position; ``attached`` names and texts of the user's own files.
+    acceptance by position; ``attached`` names and texts of the user's own files. ``diagnosis`` is
+    the chain of causes, None where nothing of the cell fails; ``checked`` are the ledger's rows
+    about the release, with what the measurement says of each.
     """
 
     cell: Cell
@@ -52,7 +63,6 @@ class BugReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     good: str | None
     figures: tuple[Row, ...]
     profile: tuple[Row, ...]
-    references: tuple[str, ...]
     environment: Surroundings
     attached: tuple[tuple[str, str], ...]
     off: Serve
@@ -60,7 +70,8 @@ class BugReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     choice: Choice
     requests: tuple[str, ...]
     no_requests: str | None
-    known: Known
+    diagnosis: Diagnosis | None
+    checked: tuple[str, ...]
     keywords: tuple[str, ...]
     searches: tuple[str, ...]
     others: tuple[str, ...]
@@ -121,7 +132,7 @@ def report_of(judged: Judged, reported: CellResult, catalog: Catalog, wishes: Wi
     bad = Measured(reported.acceptance, reported.speed)
     better = measure_good(good, family, judged.basis.rule) if good else None
     broken = _broken(reported)
-    findings = tuple(dict.fromkeys(finding for j in broken for finding in j.findings))
+    findings = _findings(broken)
     form = form_of(findings)
     on_speed = bool(findings) and SPEED.issuperset(findings)
     choice = (
@@ -152,7 +163,6 @@ def report_of(judged: Judged, reported: CellResult, catalog: Catalog, wishes: Wi
         good=_name_of_good(book, good),
         figures=rows(bad, better),
         profile=positions(bad, better),
-        references=beside(cell),
         environment=surroundings(
             run.info.environment, release, arms, run.records, attached=bool(wishes.attached)
         ),
@@ -162,11 +172,12 @@ def report_of(judged: Judged, reported: CellResult, catalog: Catalog, wishes: Wi
         choice=choice,
         requests=requests,
         no_requests=prompts.missing if wishes.texts else "texts were asked to be left out",
-        known=known_to_be(cell, findings, catalog),
+        diagnosis=_diagnosis(judged, cell, catalog),
+        checked=tuple(_checked(reported)),
         keywords=keywords(cell, family),
         searches=searches(cell, family, release, causes[0] if causes else None),
         others=tuple(
-            f"{one.cell.id}: {_worst_of(one)}"
+            f"{one.cell.id}: {', '.join(_findings(_broken(one)))}"
             for one in judged.cells
             if one.verdict is Verdict.FAIL and one.cell != cell
         ),
@@ -201,9 +212,29 @@ def _broken(result: CellResult) -> list[Judgement]:
     return fails or sorted(broken, key=lambda j: order.index(j.verdict or Verdict.FAIL))
 
 
-def _worst_of(result: CellResult) -> str:
-    findings = dict.fromkeys(f for j in _broken(result) for f in j.findings)
-    return ", ".join(findings)
+def _findings(judgements: Iterable[Judgement]) -> tuple[Finding, ...]:
+    """Return what was found; that a fix is known says nothing of what is wrong."""
+    found = dict.fromkeys(finding for j in judgements for finding in j.findings)
+    return tuple(finding for finding in found if finding is not Finding.KNOWN_FIX) or tuple(found)
+
+
+def _checked(result: CellResult) -> Iterator[str]:
+    for fault in result.known.faults if result.known else ():
+        fix = fault.fix
+        number = f"#{fix.change}" if fix.change.isdigit() else fix.change
+        yield f"{number}, {fix.symptom} (mended in {fix.mended_in}): {fault.state}, {fault.why}"
+
+
+def _diagnosis(judged: Judged, cell: Cell, catalog: Catalog) -> Diagnosis | None:
+    run = judged.run
+    found = diagnose_run(
+        RunResult(judged.cells),
+        run.info.environment,
+        catalog,
+        read_ledger(),
+        hosts=hosts_of(run.records),
+    )
+    return found.get(cell)
 
 
 def _block(evidence: CellEvidence, *, forced: bool) -> Block | None:
