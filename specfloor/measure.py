@@ -50,6 +50,10 @@ class Fault(Exception):  # noqa: N818 - it is what happened to the engine, not a
         self.cause = cause
 
 
+class NoEngine(Exception):  # noqa: N818 - it is how things are, not an error
+    """There is no engine for a launch, and none was asked for; the message says why."""
+
+
 class Running(Protocol):
     """A server that is up."""
 
@@ -68,7 +72,10 @@ class Engines(Protocol):
     """Where servers come from."""
 
     def prepare(self, key: LaunchKey) -> None:
-        """Make ready what a launch needs (environment, checkpoint); raises Fault if it cannot."""
+        """Make ready what a launch needs (environment, checkpoint).
+
+        Raises Fault if it cannot, and NoEngine when this arm has none.
+        """
 
     def start(
         self, key: LaunchKey, log: Path, overrides: Overrides
@@ -191,6 +198,8 @@ class Measurement:
                 for block, plan, stop in zip(job.launch.blocks, job.plans, job.stops, strict=True):
                     self._send(engine, key, block, plan, stop)
                     done += 1
+        except NoEngine as reason:
+            self._say(f"{job.place}: left out, {reason}")
         except Fault as fault:
             if fault.finding is Finding.START_FAIL:
                 self._dead.add(msgspec.structs.replace(key, repeat=0))

@@ -10,7 +10,7 @@ import msgspec
 from specfloor.catalog import Catalog
 from specfloor.cells import Cell
 from specfloor.engines.command import method_of
-from specfloor.engines.routes import ImageRoute, Route, VenvRoute, route_of
+from specfloor.engines.routes import ImageRoute, Route, UrlRoute, VenvRoute, route_of
 from specfloor.errors import UsageError
 from specfloor.experiments.base import ExperimentJudgement, Size
 from specfloor.experiments.registry import EXPERIMENTS
@@ -66,24 +66,31 @@ class Split(msgspec.Struct, frozen=True):
 
 
 def rounds_of(
-    wanted: Sequence[Wanted], catalog: Catalog, floors: Floors, asked: int | None
+    wanted: Sequence[Wanted], catalog: Catalog, floors: Floors, settings: Settings
 ) -> dict[Cell, int]:
     """Return in how many rounds of launches the speed of each cell is measured.
 
-    ``asked`` is the user's number, if any; otherwise a floor says its own, and a cell without one
-    takes one round.
+    As many as the user says, if anything; otherwise a floor says its own number, and a cell without
+    one takes one round. A server that somebody else has started is measured once: asked again it is
+    still the same launch.
     """
+    asked = settings.launches
     rounds = dict.fromkeys((one.cell for one in wanted), asked or 1)
     for cell in rounds:
+        if isinstance(settings.route(cell.release), UrlRoute):
+            rounds[cell] = 1
+            continue
         entry = floors.of(cell, Quantity.SPEEDUP, catalog.family(cell.family))
         if isinstance(entry, Floor) and not asked:
             rounds[cell] = entry.launches
     return rounds
 
 
-def plan_run(wanted: Sequence[Wanted], catalog: Catalog, floors: Floors, asked: int | None) -> Plan:
-    """Return the launches that cells need; ``asked`` is the user's number of rounds, if any."""
-    rounds = rounds_of(wanted, catalog, floors, asked)
+def plan_run(
+    wanted: Sequence[Wanted], catalog: Catalog, floors: Floors, settings: Settings
+) -> Plan:
+    """Return the launches that cells need."""
+    rounds = rounds_of(wanted, catalog, floors, settings)
     return plan_launches(Demand(one.cell, one.purposes, rounds[one.cell]) for one in wanted)
 
 
@@ -131,7 +138,7 @@ class Session:
         self.catalog = catalog
         self.floors = floors
         self.wanted = wanted
-        self.plan: Plan = plan_run(wanted, catalog, floors, settings.launches)
+        self.plan: Plan = plan_run(wanted, catalog, floors, settings)
         self.workloads = Workloads(settings.workloads_dir, settings.seed)
         self.index = RecordIndex()
         self._spent: dict[Phase, float] = dict.fromkeys(Phase, 0.0)
@@ -151,6 +158,11 @@ class Session:
             hardware=hardware,
             baseline=self._baseline(hardware),
         )
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells of the run."""
+        return tuple(one.cell for one in self.wanted)
 
     @property
     def is_open(self) -> bool:
@@ -199,6 +211,13 @@ class Session:
                 raise UsageError(
                     f"{' and '.join(sharing)} would run with the same engine; name one for each "
                     "with --engine-python RELEASE=PATH or --engine RELEASE=WAY"
+                )
+        for route, (name,) in ways.items():
+            arms = {(c.family, c.arm) for c in self.cells if c.release == name}
+            if isinstance(route, UrlRoute) and len(arms) > 1:
+                raise UsageError(
+                    f"the server of {name} runs one family with one method and k, and cells ask "
+                    f"for {len(arms)}; narrow them with --family, --method and --spec-tokens"
                 )
 
     def open(

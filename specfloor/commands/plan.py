@@ -66,7 +66,7 @@ def plan(
     cells, refused = split_cells(select_cells(site.catalog, settings.selection), site)
     floors = read_floors(sorted(settings.floors_dir.glob("*.toml")))
     wanted = [Wanted(cell, frozenset(Purpose)) for cell in cells]
-    planned = plan_run(wanted, site.catalog, floors, settings.launches)
+    planned = plan_run(wanted, site.catalog, floors, settings)
     workloads = Workloads(settings.workloads_dir, settings.seed)
     expected = forecast(planned.launches, site.catalog, workloads)
     if style == "json":

@@ -24,13 +24,24 @@ def server_version(url: str) -> str | None:
     return version if isinstance(version, str) else None
 
 
+def served_models(url: str) -> tuple[str, ...]:
+    """Return the names that a server lists under ``/v1/models``, empty when it lists none."""
+    try:
+        answer: Any = json.loads(_get(f"{url}/v1/models"))
+        return tuple(str(model["id"]) for model in answer["data"])
+    except (ValueError, KeyError, TypeError):
+        return ()
+
+
 def speculation_series(url: str) -> tuple[str, ...] | None:
     """Return the names of a server's metrics about drafts, sorted; None when it gives no metrics.
 
-    An empty tuple says that it has metrics and none of them is about drafts.
+    ``url`` is the server's, or that of its metrics. An empty tuple says that it has metrics and
+    that none of them is about drafts.
     """
     try:
-        families = list(text_string_to_metric_families(_get(f"{url}/metrics")))
+        address = url if url.endswith("/metrics") else f"{url}/metrics"
+        families = list(text_string_to_metric_families(_get(address)))
     except ValueError:
         return None
     if not families:

@@ -1,5 +1,6 @@
 """How a release's engine is reached: an interpreter, a built environment, an image, a URL."""
 
+import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,16 +29,15 @@ class ImageRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="i
 class UrlRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="url"):
     """Servers that somebody else has started, by arm; None where an arm has none.
 
-    Each is a base URL without ``/v1``. ``metrics_off`` and ``metrics_on`` are where the arms'
-    engines give their metrics, one URL an engine; empty asks the server itself. ``prometheus`` is a
-    Prometheus server that has them instead. ``model`` is the served name; None asks the server.
+    ``metrics_off`` and ``metrics_on`` are where the arms' engines give their metrics, one URL an
+    engine, or a Prometheus server's query (:func:`~specfloor.load.metrics.read_scrape`); empty asks
+    the server itself. ``model`` is the served name; None asks the server.
     """
 
     off: str | None = None
     on: str | None = None
     metrics_off: tuple[str, ...] = ()
     metrics_on: tuple[str, ...] = ()
-    prometheus: str | None = None
     model: str | None = None
 
 
@@ -53,7 +53,7 @@ def route_of(release: Release, asked: Route | None) -> Route:
 
 SYNTAX = (
     "python:PATH, venv, image, image:NAME, or "
-    "url:on=URL,off=URL[,metrics-on=URL+URL][,metrics-off=URL][,prometheus=URL][,model=NAME]"
+    "url:on=URL,off=URL[,metrics-on=URL+URL][,metrics-off=URL][,model=NAME]"
 )
 
 
@@ -76,7 +76,8 @@ def parse_route(text: str) -> Route:
 
 def _url_route(text: str) -> UrlRoute:
     fields: dict[str, str] = {}
-    for part in text.split(","):
+    # a selector of Prometheus may hold commas of its own
+    for part in re.split(r",(?=(?:on|off|metrics-on|metrics-off|model)=)", text):
         name, equals, value = part.partition("=")
         if not equals or not value or name in fields or name not in _FIELDS:
             raise UsageError(
@@ -84,7 +85,7 @@ def _url_route(text: str) -> UrlRoute:
                 "each given once"
             )
         if name != "model":
-            for url in value.split("+"):
+            for url in _several(value):
                 _check_url(url)
         fields[name] = value
     route = UrlRoute(
@@ -92,7 +93,6 @@ def _url_route(text: str) -> UrlRoute:
         on=fields.get("on"),
         metrics_off=_several(fields.get("metrics-off")),
         metrics_on=_several(fields.get("metrics-on")),
-        prometheus=fields.get("prometheus"),
         model=fields.get("model"),
     )
     if route.on is None and route.off is None:
@@ -100,16 +100,20 @@ def _url_route(text: str) -> UrlRoute:
     return route
 
 
-_FIELDS = ("on", "off", "metrics-on", "metrics-off", "prometheus", "model")
+_FIELDS = ("on", "off", "metrics-on", "metrics-off", "model")
 
 
 def _several(text: str | None) -> tuple[str, ...]:
-    return tuple(text.split("+")) if text else ()
+    return tuple(re.split(r"\+(?=https?://)", text)) if text else ()
 
 
 def _check_url(url: str) -> None:
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
+    try:
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port is no number, as where an option was misspelled after a comma
+        whole = False
+    if not whole:
         raise UsageError(f"url: {url!r} is no http address, such as http://127.0.0.1:8000")
 
 

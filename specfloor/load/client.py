@@ -11,17 +11,17 @@ import aiohttp
 import msgspec
 
 from specfloor.load.answer import AnswerError, AnswerReader
+from specfloor.load.metrics import read_scrape
 from specfloor.load.sampling import Sampling, request_body
 from specfloor.load.workload import Prompt
 from specfloor.runs.records import BlockKey, CountersRecord, RequestRecord
-from specfloor.signals.counters import Problem, Scrape, difference, read_counters
+from specfloor.signals.counters import Problem, Scrape, difference
 
 # Uvicorn closes a connection that idles for 5 s. Dropping ours first avoids sending a request into
 # a connection that the server is closing, which would look like a crash.
 _KEEP_ALIVE_S = 2.0
 _READ_BUFFER = 1 << 20  # bytes; a slow reader must not make the server merge chunks
 _HEALTH_S = 5.0
-_SCRAPE_S = 10.0
 _SHOWN = 300  # characters of an error body that go into a message
 
 _HEADERS = {"Content-Type": "application/json", "Accept": "text/event-stream"}
@@ -43,10 +43,20 @@ class Counting(StrEnum):
 
 
 class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A server: its base URL, without ``/v1``, and the model name it serves."""
+    """A server: its base URL, without ``/v1``, and the model name it serves.
+
+    ``metrics`` are where its engines give their counters, as :func:`~specfloor.load.metrics.
+    read_scrape` takes them; empty is the server's own ``/metrics``.
+    """
 
     base_url: str
     model: str
+    metrics: tuple[str, ...] = ()
+
+    @property
+    def metrics_urls(self) -> tuple[str, ...]:
+        """Every place that has counters of this server."""
+        return self.metrics or (self.url("/metrics"),)
 
     def url(self, path: str) -> str:
         """Return the address of a path."""
@@ -346,20 +356,10 @@ class _Run:
     async def _scrape(self) -> Scrape:
         """Read the counters; the time this takes is kept apart."""
         started = _clock()
-        timeout = aiohttp.ClientTimeout(total=_SCRAPE_S)
         try:
-            async with self._session.get(
-                self._endpoint.url("/metrics"), timeout=timeout
-            ) as response:
-                text = await response.text(errors="replace")
-                if response.status == HTTPStatus.OK:
-                    return read_counters(text)
-                reason = f"HTTP {response.status}"
-        except (aiohttp.ClientError, OSError) as broken:
-            reason = str(broken) or type(broken).__name__
+            return await read_scrape(self._session, self._endpoint.metrics_urls, since=time.time())
         finally:
             self._counting_s += _clock() - started
-        return Scrape(problem=Problem.NO_ANSWER, sentence=f"/metrics does not answer ({reason})")
 
     def _count(self, before: Scrape, after: Scrape, index: int | None) -> None:
         """Hand over the counters between two scrapes."""

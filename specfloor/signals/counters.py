@@ -1,8 +1,8 @@
 """Rung C: differences of the engine's ``/metrics`` counters.
 
 Names are those of vLLM's speculative decoding counters since V1, with or without ``_total``, with
-``vllm:`` or, behind gateways that rename, ``vllm_``. ``_created`` series are times, not counters:
-they only tell that a counter was made anew.
+``vllm:`` or, behind gateways that rename, another prefix. ``_created`` series are times, not
+counters: they only tell that a counter was made anew.
 """
 
 import math
@@ -17,11 +17,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from specfloor.signals.counts import DraftCounts, pooled
 
 _COUNTER = re.compile(
-    r"vllm[:_]spec_decode_num_(drafts|draft_tokens|accepted_tokens|accepted_tokens_per_pos)(?:_total)?"
+    r"(?:[\w:]*[:_])?spec_decode_num_"
+    r"(drafts|draft_tokens|accepted_tokens|accepted_tokens_per_pos)(?:_total)?"
 )
-_CREATED = re.compile(r"vllm[:_]spec_decode_num_drafts_created")
+_CREATED = re.compile(r"(?:[\w:]*[:_])?spec_decode_num_drafts_created")
 _WANTED_LINE = re.compile(
-    r"^(?:vllm[:_]spec_decode_num_|process_start_time_seconds[ {]).*$", re.MULTILINE
+    r"^(?:[\w:]*spec_decode_num_|process_start_time_seconds[ {]).*$", re.MULTILINE
 )
 _SAMPLE_LINE = re.compile(
     r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{.*\})?[ \t]+(?:[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|NaN|[-+]?Inf)"

@@ -112,6 +112,11 @@ class FakeHost:
         self._knobs.write_text(json.dumps(knobs))
 
     @property
+    def python_path(self) -> Path:
+        """Where the fake is installed."""
+        return self._python_path
+
+    @property
     def launches(self) -> list[dict[str, Any]]:
         """What was started so far: family, k (0 without speculation), pid, argv."""
         text = self._log.read_text() if self._log.exists() else ""

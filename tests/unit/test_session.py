@@ -7,6 +7,7 @@ import pytest
 
 from specfloor import measure
 from specfloor.cells import OFF, Cell
+from specfloor.engines.routes import UrlRoute
 from specfloor.errors import UsageError
 from specfloor.experiments.base import ExperimentJudgement, arm_launch, cell_block
 from specfloor.experiments.registry import EXPERIMENTS
@@ -91,9 +92,9 @@ def healthy(block):
 
 
 class TestRounds:
-    def rounds(self, *entries, cells=(CELL,), purposes=frozenset(Purpose), asked=None):
+    def rounds(self, *entries, cells=(CELL,), purposes=frozenset(Purpose), asked=None, **options):
         wanted = [Wanted(cell, frozenset(purposes)) for cell in cells]
-        return rounds_of(wanted, catalog(), floors(*entries), asked)
+        return rounds_of(wanted, catalog(), floors(*entries), settings(launches=asked, **options))
 
     def test_a_floor_of_speed_asks_for_its_launches(self):
         assert self.rounds(SPEED_FLOOR) == {CELL: 3}
@@ -106,6 +107,11 @@ class TestRounds:
         for entries in ((), (floor(0.5), report_only("speedup")), (elsewhere,)):
             assert self.rounds(*entries) == {CELL: 1}
             assert self.rounds(*entries, asked=4) == {CELL: 4}
+
+    def test_a_server_of_somebody_else_is_one_launch_however_often_it_is_asked(self):
+        there = {"routes": {"": UrlRoute(on="http://h:1")}}
+        assert self.rounds(SPEED_FLOOR, **there) == {CELL: 1}
+        assert self.rounds(SPEED_FLOOR, asked=4, **there) == {CELL: 1}
 
     def test_each_cell_by_itself(self):
         other = msgspec.structs.replace(CELL, workload="structured-output")

@@ -28,12 +28,12 @@ from specfloor.errors import UsageError
         ("url:on=http://h:1", UrlRoute(on="http://h:1")),
         (
             "url:on=http://h:1,off=http://h:2,metrics-on=http://e:1/metrics+http://e:2/metrics,"
-            "prometheus=https://p:9090/x,model=glm",
+            'metrics-off=https://p:9090/api/v1/query?query={job="a",x="b+c"},model=glm',
             UrlRoute(
                 off="http://h:2",
                 on="http://h:1",
                 metrics_on=("http://e:1/metrics", "http://e:2/metrics"),
-                prometheus="https://p:9090/x",
+                metrics_off=('https://p:9090/api/v1/query?query={job="a",x="b+c"}',),
                 model="glm",
             ),
         ),
@@ -55,8 +55,9 @@ def test_a_way(text, route):
         ("url:on=http://", "no http address"),
         ("url:on=http://h:1,on=http://h:2", "each given once"),
         ("url:onn=http://h:1", "is not one of on=…"),
+        ("url:on=http://h:1,metric=http://h:2", "no http address|is not one of"),
         ("url:model=x", "names no server"),
-        ("url:on=http://h,metrics-on=http://a+b", "no http address"),
+        ("url:on=http://h,metrics-on=a+http://b", "no http address"),
     ],
 )
 def test_what_is_none(text, said):
