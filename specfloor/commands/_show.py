@@ -5,7 +5,6 @@ from typing import Literal
 
 import click
 import msgspec
-from tabulate import tabulate
 
 Format = Literal["text", "json"]
 
@@ -25,6 +24,8 @@ def table(
     rows: Iterable[Sequence[str]], headers: Sequence[str], widths: Sequence[int | None] = ()
 ) -> str:
     """Return a table of text; ``widths`` wrap columns, None leaves one as it is."""
+    from tabulate import tabulate  # noqa: PLC0415 - a quarter of what triage takes to start
+
     return tabulate(
         list(rows),
         headers,
@@ -36,6 +37,8 @@ def table(
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
     """Return names and values, one a line."""
+    from tabulate import tabulate  # noqa: PLC0415
+
     return tabulate(list(pairs), tablefmt="plain", disable_numparse=True)
 
 

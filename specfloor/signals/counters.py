@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
-from prometheus_client.parser import text_string_to_metric_families
 
 from specfloor.signals.counts import DraftCounts, pooled
 
@@ -136,6 +135,9 @@ def read_counters(text: str) -> Scrape:
     Only the lines that matter are parsed: a scrape has hundreds of others, and one is taken around
     every request at concurrency 1.
     """
+    # it brings an HTTP server along, for which a log should not wait
+    from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415
+
     wanted = "\n".join(_WANTED_LINE.findall(text)) + "\n"
     try:
         samples = [
