@@ -22,6 +22,10 @@ class Baseline(msgspec.Struct, frozen=True):
     cells: dict[str, Cell]
     hardware: str
 
+    def compares(self, cell: Cell) -> bool:
+        """Whether ``cell`` is to be compared: its own side is no upgrade."""
+        return self.cells.get(cell.pair_id) != cell
+
     def side(self, cell: Cell) -> Side | None:
         """Return the evidence to compare ``cell`` with; None when there is none."""
         old = self.cells.get(cell.pair_id)

@@ -104,8 +104,14 @@ class JudgementBook:
         )
 
     def _known(self, cell: Cell) -> KnownFaultsJudgement | None:
-        acceptance, configuration = self.acceptance(cell), self.configuration(cell)
-        return judge_known_faults(acceptance, configuration, self._catalog, read_ledger())
+        compared = self.baseline is not None and self.baseline.compares(cell)
+        return judge_known_faults(
+            self.acceptance(cell),
+            self.configuration(cell),
+            self._catalog,
+            read_ledger(),
+            self.upgrade(cell) if compared else None,
+        )
 
     def _experiment(self, name: str, cell: Cell) -> ExperimentJudgement:
         return EXPERIMENTS[name].judge(self._index, cell, self._catalog, self._floors, self._rule)

@@ -11,6 +11,7 @@ from specfloor.errors import UsageError
 from specfloor.judge.cell import AcceptanceJudgement
 from specfloor.judge.configuration import ConfigurationJudgement
 from specfloor.judge.floors import Quantity
+from specfloor.judge.upgrade import UpgradeJudgement
 from specfloor.judge.verdict import Verdict
 from specfloor.ledger.model import Facet, Kind, Ledger, Signature
 from specfloor.ledger.names import ledger_family, ledger_method
@@ -98,16 +99,19 @@ def judge_known_faults(
     configuration: ConfigurationJudgement,
     catalog: Catalog,
     ledger: Ledger,
+    upgrade: UpgradeJudgement | None = None,
 ) -> KnownFaultsJudgement | None:
     """Judge the known acceptance and accuracy faults of a cell by what was said of its acceptance.
 
+    ``upgrade`` is what was said of it against an older release, if it was compared with one.
     None where the ledger does not cover the cell.
     """
     cell = acceptance.cell
     release, _ = ledger_release(cell, catalog)
     if release is None:
         return None
-    seen = seen_of(acceptance)
+    seen = seen_of(acceptance, falls_of_upgrade(upgrade))
+    holds = acceptance.verdict is Verdict.PASS and not _is_worse(upgrade)
     faults: list[KnownFault] = []
     unknown = None
     for kind in (Kind.ACCEPTANCE, Kind.ACCURACY):
@@ -122,10 +126,10 @@ def judge_known_faults(
         )
         unknown = causes.unknown
         for fix in causes.fixes:
-            state, why = _state(fix, kind, acceptance, seen, ledger)
+            state, why = _state(fix, kind, acceptance, seen, ledger, holds=holds)
             faults.append(KnownFault(fix, kind, state, why))
     faults.sort(key=lambda fault: _ORDER[fault.state])
-    verdict, findings, reason = _conclude(faults, acceptance, unknown)
+    verdict, findings, reason = _conclude(faults, acceptance, unknown, holds=holds)
     return KnownFaultsJudgement(
         cell=cell,
         verdict=verdict,
@@ -153,6 +157,20 @@ def seen_of(
     return seen_in(acceptance.figures, floor=_floor_rate(acceptance), falls=falls)
 
 
+def falls_of_upgrade(upgrade: UpgradeJudgement | None) -> tuple[Range | None, ...]:
+    """Return how far each position fell against an older release; empty unless it is worse."""
+    if upgrade is None or not _is_worse(upgrade) or not upgrade.quantities:
+        return ()
+    return tuple(
+        Range(-change.interval.high, -change.interval.low) if change.interval else None
+        for change in upgrade.quantities[0].per_position
+    )
+
+
+def _is_worse(upgrade: UpgradeJudgement | None) -> bool:
+    return upgrade is not None and upgrade.verdict is Verdict.FAIL
+
+
 def _fails(acceptance: AcceptanceJudgement) -> bool:
     return acceptance.verdict is Verdict.FAIL and not ACCEPTANCE.isdisjoint(acceptance.findings)
 
@@ -172,6 +190,8 @@ def _state(
     acceptance: AcceptanceJudgement,
     seen: Sequence[Seen],
     ledger: Ledger,
+    *,
+    holds: bool,
 ) -> tuple[State, str]:
     if seen and fix.fits is not None:
         verb = "bear" if fix.fits else "contradict"
@@ -182,7 +202,7 @@ def _state(
         if outputs and outputs.share >= SAME_TEXTS:
             return State.EXCLUDED, f"{outputs} prompts got the text of the off arm"
         return State.OPEN, "the texts of both arms do not tell"
-    if acceptance.verdict is not Verdict.PASS:
+    if not holds:
         return State.OPEN, "acceptance does not tell"
     signature = next(row.signature for row in ledger.rows if row.id == fix.change)
     if not _would_show(signature, acceptance.figures):
@@ -200,7 +220,11 @@ def _would_show(signature: Signature | None, figures: Figures | None) -> bool:
 
 
 def _conclude(
-    faults: Sequence[KnownFault], acceptance: AcceptanceJudgement, unknown: str | None
+    faults: Sequence[KnownFault],
+    acceptance: AcceptanceJudgement,
+    unknown: str | None,
+    *,
+    holds: bool,
 ) -> tuple[Verdict | None, tuple[Finding, ...], str]:
     shown = [fault.fix for fault in faults if fault.state is State.SHOWN]
     if unknown:
@@ -211,11 +235,12 @@ def _conclude(
         releases = ", ".join(dict.fromkeys(fix.first_final or fix.mended_in for fix in shown))
         told = "; ".join(fix.sentence for fix in shown)
         return Verdict.FAIL, (Finding.KNOWN_FIX,), f"KNOWN_FIX({releases}): {told}"
-    return _not_shown([fault.fix for fault in faults if fault.state is State.OPEN], acceptance)
+    still = [fault.fix for fault in faults if fault.state is State.OPEN]
+    return _not_shown(still, acceptance, holds=holds)
 
 
 def _not_shown(
-    still: Sequence[KnownFix], acceptance: AcceptanceJudgement
+    still: Sequence[KnownFix], acceptance: AcceptanceJudgement, *, holds: bool
 ) -> tuple[Verdict | None, tuple[Finding, ...], str]:
     """Conclude where no known fault is shown; ``still`` are open."""
     known = "no known fault is shown here"
@@ -225,7 +250,7 @@ def _not_shown(
         return Verdict.NO_DATA, (Finding.NO_DATA,), f"{known}: acceptance was not measured"
     if acceptance.verdict is None:
         return None, (Finding.EXPECTED,), f"{known} (acceptance has no floor)"
-    if acceptance.verdict is Verdict.PASS or not still:
+    if holds or not still:
         return Verdict.PASS, (Finding.EXPECTED,), known
     return Verdict.INCONCLUSIVE, (Finding.INCONCLUSIVE,), f"{known}: acceptance does not tell"
 

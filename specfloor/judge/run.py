@@ -136,7 +136,7 @@ def judge_run(wanted: Iterable[Wanted], book: JudgementBook) -> RunResult:
 
 def is_upgrade(cell: Cell, baseline: Baseline | None) -> bool:
     """Whether ``cell`` is to be compared: there is a baseline, and it is another's."""
-    return baseline is not None and baseline.cells.get(cell.pair_id) != cell
+    return baseline is not None and baseline.compares(cell)
 
 
 def _judge(one: Wanted, book: JudgementBook) -> CellResult:

@@ -15,11 +15,12 @@ from specfloor.triage.causes import Causes, KnownFix, kinds_of, known_faults
 from specfloor.triage.conclusions import Conclusion
 from specfloor.triage.diagnosis import Confidence, Diagnosis, Link, Stage, Step
 from specfloor.triage.findings import Finding
-from specfloor.triage.signatures import Seen
+from specfloor.triage.signatures import Contrast, Seen
 from specfloor.triage.steps import (
     Place,
     step_of_avoiding,
     step_of_upgrade,
+    steps_of_contrast,
     steps_of_device,
     steps_of_engines,
     steps_of_signature,
@@ -64,14 +65,13 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``conclusions`` are what the judges said, of which only what is wrong matters; ``healthy`` why
     acceptance is known to be as it should be, None where it is not known. ``seen`` are the
-    signatures that the figures bear, ``contrasts`` sentences on where the fault is and where it is
-    not, ``needed`` the facets without which it is shown not to be there. ``release`` is None where
-    the ledger cannot be asked, for the reason ``unasked``. ``setting`` are the facets known to hold
-    or not; ``in_effect`` says that the configuration asked for is, and from what. ``off_failure``
-    is how the arm without drafts ended, if badly, and ``off_served`` whether it is known to have
-    served. ``same_texts`` says that the answers are those of the arm without drafts.
-    ``environment`` are faults of the set-up that may keep a setting from being in effect.
-    ``devices`` are what samples of npu-smi show, and ``sampled`` whether there were any.
+    signatures that the figures bear, ``contrasts`` where the fault is and where it is not.
+    ``release`` is None where the ledger cannot be asked, for the reason ``unasked``. ``setting``
+    are the facets known to hold or not; ``in_effect`` says that the configuration asked for is, and
+    from what. ``off_failure`` is how the arm without drafts ended, if badly, and ``off_served``
+    whether it is known to have served. ``same_texts`` says that the answers are those of the arm
+    without drafts. ``environment`` are faults of the set-up that may keep a setting from being in
+    effect. ``devices`` are what samples of npu-smi show, and ``sampled`` whether there were any.
     """
 
     conclusions: tuple[Conclusion, ...]
@@ -83,8 +83,7 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     method: str | None = None
     healthy: str | None = None
     seen: tuple[Seen, ...] = ()
-    contrasts: tuple[str, ...] = ()
-    needed: tuple[Facet, ...] = ()
+    contrasts: tuple[Contrast, ...] = ()
     setting: dict[Facet, bool] = {}
     in_effect: str | None = None
     off_failure: Conclusion | None = None
@@ -156,6 +155,8 @@ def _acceptance(facts: Facts) -> Iterator[Link]:
         if number or not (facts.seen or facts.contrasts):
             yield _link(Stage.ACCEPTANCE, fault, steps=steps)
             continue
+        for contrast in facts.contrasts:
+            steps += steps_of_contrast(contrast, facts.place)
         for one in facts.seen:
             steps += steps_of_signature(one.signature, facts.place)
         shown = tuple(one.evidence for one in facts.seen)
@@ -163,7 +164,7 @@ def _acceptance(facts: Facts) -> Iterator[Link]:
         yield _link(
             Stage.ACCEPTANCE,
             msgspec.structs.replace(fault, signature=signature),
-            evidence=(*shown, *facts.contrasts),
+            evidence=(*shown, *map(str, facts.contrasts)),
             steps=steps,
         )
 
@@ -192,9 +193,10 @@ def _asked(facts: Facts, ledger: Ledger) -> Causes | None:
         kinds_of(fault.finding),
         family=facts.family,
         method=facts.method,
-        setting=facts.setting,
+        # a fault that takes what the loss is there without is not it
+        setting=facts.setting | {c.facet: False for c in facts.contrasts if c.facet and not c.only},
         seen=[one.signature for one in facts.seen],
-        needed=facts.needed,
+        needed=[c.facet for c in facts.contrasts if c.facet and c.only],
     )
 
 
@@ -239,6 +241,8 @@ def _step_cost(facts: Facts) -> Iterator[Link]:
     if not lost or facts.said(ACCEPTANCE) or facts.off_failure is not None:
         return
     speed, first = facts.speed, lost[0]
+    flips = (c.reason for c in lost if c.finding is Finding.BATCH_FLIP)
+    flip = speed.flip or next(flips, None)
     evidence = []
     if speed.speedup and speed.length and speed.step_cost:
         evidence.append(
@@ -247,7 +251,7 @@ def _step_cost(facts: Facts) -> Iterator[Link]:
         )
     eager = facts.setting.get(Facet.EAGER)
     steps = steps_of_step_cost(facts.place, eager=eager)
-    if facts.healthy is None:
+    if facts.healthy is None and flip is None:
         known = Step(
             facts.place.suite("-k", "acceptance", "--floors", "new-ok"),
             "acceptance that holds leaves the cost of a step, one that does not the draft",
@@ -262,14 +266,14 @@ def _step_cost(facts: Facts) -> Iterator[Link]:
         )
         return
     where = "batch, graph or copies between host and device"
-    if speed.flip:
-        where = f"the batch: {speed.flip}"
+    if flip:
+        where = f"the batch: {flip}"
     elif eager:
         where = "eager mode, in which the host starts every operator of draft and target by itself"
     yield Link(
         Stage.STEP_COST,
         first.finding or Finding.SPEED_REGRESSION_ACCEPT_OK,
-        Confidence.SHOWN if speed.flip else Confidence.LIKELY,
+        Confidence.SHOWN if flip else Confidence.LIKELY,
         f"drafts are accepted and do not pay, so a step with drafts costs too much: {where}",
         tuple(evidence),
         next=steps,

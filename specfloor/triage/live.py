@@ -10,8 +10,14 @@ from specfloor.experiments.base import ExperimentJudgement
 from specfloor.judge.book import JudgementBook
 from specfloor.judge.cell import SpeedJudgement
 from specfloor.judge.host import HostSummary, host_during
-from specfloor.judge.known import SAME_TEXTS, ledger_release, seen_of
-from specfloor.judge.run import CellResult, Judgement, RunResult
+from specfloor.judge.known import (
+    SAME_TEXTS,
+    KnownFaultsJudgement,
+    falls_of_upgrade,
+    ledger_release,
+    seen_of,
+)
+from specfloor.judge.run import CellResult, Judgement, RunResult, is_upgrade
 from specfloor.judge.upgrade import UpgradeJudgement
 from specfloor.judge.verdict import SpeedSummary, Verdict
 from specfloor.ledger.model import AVOIDED_BY, Facet, Ledger
@@ -20,14 +26,7 @@ from specfloor.triage.chain import ACCEPTANCE, ENDS, INVALID, Facts, Speed, diag
 from specfloor.triage.conclusions import Conclusion
 from specfloor.triage.diagnosis import Diagnosis
 from specfloor.triage.findings import Finding
-from specfloor.triage.signatures import (
-    POSITION_DROP,
-    POSITION_SLIP,
-    Range,
-    Share,
-    fall_between,
-    odd_ones,
-)
+from specfloor.triage.signatures import Contrast, Share, needs, odd_ones
 from specfloor.triage.steps import Place
 
 _DEVICE_FLAGS = frozenset({"device_unwell"})
@@ -87,12 +86,13 @@ def so_far(judgement: Judgement, book: JudgementBook) -> CellResult:
     cell = judgement.cell
     if isinstance(judgement, ExperimentJudgement):
         return CellResult(cell, None, None, None, experiments=(judgement,))
+    compared = isinstance(judgement, UpgradeJudgement | KnownFaultsJudgement)
     return CellResult(
         cell=cell,
         configuration=book.configuration(cell),
         acceptance=book.acceptance(cell),
         speed=judgement if isinstance(judgement, SpeedJudgement) else None,
-        upgrade=judgement if isinstance(judgement, UpgradeJudgement) else None,
+        upgrade=book.upgrade(cell) if compared and is_upgrade(cell, book.baseline) else None,
     )
 
 
@@ -114,7 +114,6 @@ def facts_of(
     if fell and engines:
         reason = f"only some engines are affected: {'; '.join(engines.values())}"
         conclusions = (Conclusion(Finding.TOPOLOGY, reason), *conclusions)
-    contrast = _contrast(result, beside) if fell else _Contrast()
     outputs = acceptance.outputs if acceptance else None
     summaries = _summaries(cell, hosts or {})
     flags = environment.flags
@@ -135,10 +134,9 @@ def facts_of(
         family=cell.family,
         method=cell.method,
         healthy=acceptance.reason if acceptance and acceptance.verdict is Verdict.PASS else None,
-        seen=seen_of(acceptance, _falls(result)) if acceptance else (),
-        contrasts=(*_tiers(result, siblings), *contrast.sentences) if fell else (),
-        needed=contrast.needed,
-        setting=(configuration.setting if configuration else {}) | contrast.cleared,
+        seen=seen_of(acceptance, falls_of_upgrade(result.upgrade)) if acceptance else (),
+        contrasts=(*_tiers(result, siblings), *_settings(result, beside)) if fell else (),
+        setting=configuration.setting if configuration else {},
         in_effect=configuration.reason
         if configuration and configuration.verdict is Verdict.PASS
         else None,
@@ -182,17 +180,6 @@ def _conclusions(result: CellResult) -> tuple[tuple[Conclusion, ...], Conclusion
     return tuple(ordered), off
 
 
-def _falls(result: CellResult) -> tuple[Range | None, ...]:
-    """Return how far each position fell against the older release, where one was compared with."""
-    upgrade = result.upgrade
-    if upgrade is None or upgrade.verdict is not Verdict.FAIL or not upgrade.quantities:
-        return ()
-    return tuple(
-        Range(-change.interval.high, -change.interval.low) if change.interval else None
-        for change in upgrade.quantities[0].per_position
-    )
-
-
 def _whole(result: CellResult) -> Share | None:
     figures = result.acceptance.figures if result.acceptance else None
     return figures.profile.whole if figures else None
@@ -203,50 +190,39 @@ def _differs_in(one: Cell, other: Cell, field: str) -> bool:
     return one != other and changed == other
 
 
-def _tiers(result: CellResult, siblings: Sequence[CellResult]) -> Iterator[str]:
+def _tiers(result: CellResult, siblings: Sequence[CellResult]) -> Iterator[Contrast]:
     """Yield whether the cell's tier stands alone among the tiers that were measured."""
-    shares = {
+    here = _whole(result)
+    others = {
         one.cell.tier: whole
-        for one in (result, *siblings)
-        if (one is result or _differs_in(result.cell, one.cell, "tier"))
-        and (whole := _whole(one)) is not None
+        for one in siblings
+        if _differs_in(result.cell, one.cell, "tier") and (whole := _whole(one)) is not None
     }
-    odd = odd_ones(shares)
-    if result.cell.tier in odd:
-        yield f"only with this tier: {odd[result.cell.tier]}"
-    elif len(shares) > 1 and not odd:
-        told = ", ".join(f"{tier} {share}" for tier, share in shares.items())
-        yield f"no tier stands out: {told}"
+    if here is None or not others:
+        return
+    tier = result.cell.tier
+    odd = odd_ones({tier: here, **others})
+    if tier in odd:
+        yield Contrast(f"tier {tier}", only=True, evidence=odd[tier])
+    elif not odd:
+        told = ", ".join(f"{name} {share}" for name, share in others.items())
+        yield Contrast(f"tier {tier}", only=False, evidence=f"{here} here, {told}")
 
 
-class _Contrast(msgspec.Struct, frozen=True):
-    """What runs under other settings show: facets the loss needs, facets it does not."""
-
-    sentences: tuple[str, ...] = ()
-    needed: tuple[Facet, ...] = ()
-    cleared: dict[Facet, bool] = {}
-
-
-def _contrast(result: CellResult, beside: Sequence[CellResult]) -> _Contrast:
+def _settings(result: CellResult, beside: Sequence[CellResult]) -> Iterator[Contrast]:
     """Compare a cell with the same cell under other settings, of which one facet differs."""
-    here, setting = _whole(result), result.configuration and result.configuration.setting
-    sentences, needed, cleared = [], [], {}
+    here, configuration = _whole(result), result.configuration
     for other in beside:
         there = _whole(other)
-        if other.cell != result.cell or not here or not there or not other.configuration:
+        if other.cell != result.cell or not (here and there and configuration):
             continue
-        facet = _only_difference(setting or {}, other.configuration.setting)
-        if facet is None:
-            continue
-        fall = fall_between(there, here)
-        told = f"{here} with {facet.value}, {there} without"
-        if fall.low > POSITION_SLIP:
-            sentences.append(f"only with {facet.value}: {told}")
-            needed.append(facet)
-        elif fall.high < POSITION_DROP:
-            sentences.append(f"with and without {facet.value}: {told}")
-            cleared[facet] = False
-    return _Contrast(tuple(sentences), tuple(needed), cleared)
+        facet = _only_difference(
+            configuration.setting, other.configuration.setting if other.configuration else {}
+        )
+        needed = needs(here, there) if facet else None
+        if facet is not None and needed is not None:
+            evidence = f"{here} with it, {there} without"
+            yield Contrast(facet.value, needed, evidence, facet)
 
 
 def _only_difference(here: Mapping[Facet, bool], there: Mapping[Facet, bool]) -> Facet | None:

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import msgspec
 
-from specfloor.ledger.model import Signature
+from specfloor.ledger.model import Facet, Signature
 from specfloor.triage.standing import PERFECT_RATE, PERFECT_TOKENS, SPREAD, ZERO_FIRST, ZERO_RATE
 from specfloor.triage.tally import Tally
 
@@ -102,6 +102,23 @@ class Figures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     engines: dict[str, Share] = {}
     over_time: Trend | None = None
     over_input: Trend | None = None
+
+
+class Contrast(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a loss is and where it is not, of two measurements that differ in one thing.
+
+    ``what`` names the thing (a facet, a tier); ``only`` is whether the loss is there only with it,
+    and False that it is there without it as well.
+    """
+
+    what: str
+    only: bool
+    evidence: str
+    facet: Facet | None = None
+
+    def __str__(self) -> str:
+        """Return it as a clause."""
+        return f"{'only with' if self.only else 'also without'} {self.what}: {self.evidence}"
 
 
 class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -291,6 +308,17 @@ def fallen_positions(here: Profile, there: Sequence[float | None]) -> tuple[int,
         for i, (now, before) in enumerate(zip(here.positions, there, strict=False))
         if now is not None and before is not None and before - now.value > POSITION_DROP
     )
+
+
+def needs(here: Share, there: Share) -> bool | None:
+    """Return whether a loss seen here needs what is not there, on the same prompts.
+
+    True when ``there`` accepts more for certain, False when it accepts as little; None is open.
+    """
+    fall = fall_between(there, here)
+    if fall.low > POSITION_SLIP:
+        return True
+    return False if fall.high < POSITION_DROP else None
 
 
 def odd_ones(shares: Mapping[str, Share]) -> dict[str, str]:

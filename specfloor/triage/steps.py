@@ -4,6 +4,7 @@ import msgspec
 
 from specfloor.ledger.model import AVOIDED_BY, Facet, Signature
 from specfloor.triage.diagnosis import Step
+from specfloor.triage.signatures import Contrast
 
 
 class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -143,6 +144,46 @@ def steps_of_engines() -> tuple[Step, ...]:
             "does not",
         ),
     )
+
+
+def steps_of_contrast(contrast: Contrast, place: Place) -> tuple[Step, ...]:
+    """Return what comes after a loss that is there only with one thing."""
+    if not contrast.only:
+        return ()
+    match contrast.facet:
+        case Facet.GRAPH | Facet.FULL_GRAPH | Facet.PIECEWISE:
+            flag = '--compilation-config \'{"cudagraph_mode": "PIECEWISE"}\''
+            tells = "a loss that is gone says metadata captured in the full graph"
+            return (Step(place.serve(flag), tells),)
+        case Facet.QUANTISED:
+            return (
+                Step(
+                    "serve the quantised target with a draft layer that is not quantised",
+                    "a loss that is gone says the draft's own scales or rotation",
+                ),
+            )
+        case Facet.PD | Facet.KV_POOL:
+            return (
+                Step(
+                    "send one prompt twice, the second time with its cache transferred",
+                    "a first answer that accepts more says the draft layer's cache is not moved",
+                ),
+            )
+        case None:
+            return (
+                Step(
+                    place.suite("-k", "acceptance", "--no-early-stop", tier=None),
+                    "the same loss with the prompts of another tier says the model, not the tier's "
+                    "template",
+                ),
+            )
+        case _:
+            return (
+                Step(
+                    place.fixes(),
+                    f"the rows that take {contrast.what} are the ones to look at",
+                ),
+            )
 
 
 def steps_of_step_cost(place: Place, *, eager: bool | None) -> tuple[Step, ...]:

@@ -4,6 +4,7 @@ import msgspec
 
 from specfloor.catalog import load_catalog
 from specfloor.cells import OFF, Cell
+from specfloor.judge.baseline import baseline_of_release
 from specfloor.judge.book import JudgementBook
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.known import State, judge_known_faults, known_before, seen_of
@@ -13,6 +14,7 @@ from specfloor.ledger.model import Facet, Kind, Signature
 from specfloor.triage.findings import Finding
 from tests.unit import builders
 from tests.unit.builders import (
+    ACCEPTED,
     CELL,
     RULE,
     fault,
@@ -157,3 +159,23 @@ def test_few_requests_that_are_all_dead_are_dead():
 def test_a_cell_that_holds_bears_no_signature():
     (cell,) = builders.judged(builders.both_arms(), floor(0.6), report_only("speedup")).cells
     assert seen_of(cell.acceptance) == ()
+
+
+def test_an_older_release_that_was_better_shows_it_too():
+    old = GLM.on_release("0.17.0rc1")
+    records = []
+    for cell, accepted in ((old, ACCEPTED), (GLM, LATER)):
+        records += [launch(OFF, cell=cell), *natural(cell=cell), launch(cell.arm, cell=cell)]
+        records += natural(cell.arm, cell=cell, accepted=accepted)
+    index = RecordIndex(records)
+    floor_ = floor(0.3, family=GLM.family, method=GLM.method)
+    baseline = baseline_of_release(old.release, index, [old, GLM], "here")
+    book = JudgementBook(index, catalog(), floors(floor_), RULE, hardware="here", baseline=baseline)
+    assert book.acceptance(GLM).verdict is Verdict.PASS
+    assert book.upgrade(GLM).verdict is Verdict.FAIL
+    judgement = book.known(GLM)
+    assert judgement.verdict is Verdict.FAIL
+    assert states(judgement)["10878"] is State.SHOWN
+    assert "acceptance fell at position 2" in judgement.faults[0].why
+    # the older one is compared with nothing
+    assert book.known(old).verdict is Verdict.PASS

@@ -8,7 +8,7 @@ from specfloor.triage.chain import Facts, Speed, diagnose
 from specfloor.triage.conclusions import Conclusion
 from specfloor.triage.diagnosis import Confidence, Stage
 from specfloor.triage.findings import Finding
-from specfloor.triage.signatures import Seen
+from specfloor.triage.signatures import Contrast, Seen
 from specfloor.triage.steps import Place
 
 FELL = Conclusion(Finding.ACCEPT_REGRESSION, "it fell")
@@ -62,6 +62,35 @@ def test_a_signature_makes_a_known_fix_likely_and_says_how_to_confirm_it():
     ]
 
 
+def test_what_a_loss_needs_moves_its_rows_up_and_what_it_does_not_rules_them_out():
+    asked = {"release": "0.25.1rc1", "family": "deepseek-v4", "method": "dspark"}
+    seen = (Seen(Signature.ALL_POSITIONS, "position 1 fell"),)
+
+    def rows(*contrasts):
+        return [
+            f.change for f in chained(FELL, seen=seen, contrasts=contrasts, **asked).known_fixes
+        ]
+
+    assert "15422" in rows()
+    needed = Contrast("dsa-cp", only=True, evidence="0.38 with it", facet=Facet.DSA_CP)
+    assert rows(needed)[0] == "15422"
+    cleared = Contrast("dsa-cp", only=False, evidence="0.38 both", facet=Facet.DSA_CP)
+    assert "15422" not in rows(cleared)
+
+
+@pytest.mark.parametrize(
+    "facet", [Facet.GRAPH, Facet.FLASHCOMM, Facet.DSA_CP, Facet.KV_POOL, Facet.PD, None]
+)
+def test_what_is_only_with_one_thing_has_an_experiment_of_its_own(facet):
+    contrast = Contrast("it", only=True, evidence="so", facet=facet)
+    (first, *_) = chained(FELL, contrasts=(contrast,)).links
+    assert first.evidence == ("only with it: so",)
+    assert first.next
+    other = Contrast("it", only=False, evidence="so", facet=facet)
+    (first, *_) = chained(FELL, contrasts=(other,)).links
+    assert first.evidence == ("also without it: so",)
+
+
 def test_without_a_signature_it_is_only_possible_and_the_rest_unknown():
     diagnosis = chained(FELL)
     assert {link.confidence for link in diagnosis.causes} == {Confidence.POSSIBLE}
@@ -75,15 +104,21 @@ def test_what_the_figures_contradict_is_not_offered():
     assert "contradicted by the figures" in diagnosis.ledger
 
 
-@pytest.mark.parametrize("slow", [SLOW, Conclusion(Finding.BATCH_FLIP, "loses at 16")])
-def test_speed_lost_with_healthy_acceptance_is_never_the_draft(slow):
+@pytest.mark.parametrize(
+    ("slow", "confidence"),
+    [
+        (SLOW, Confidence.LIKELY),
+        (Conclusion(Finding.BATCH_FLIP, "loses at 16"), Confidence.SHOWN),
+    ],
+)
+def test_speed_lost_with_healthy_acceptance_is_never_the_draft(slow, confidence):
     diagnosis = chained(
         slow, healthy="0.70 accepted", speed=Speed(speedup=0.9, length=3.1, step_cost=3.4)
     )
     assert Stage.ACCEPTANCE not in stages(diagnosis)
     assert diagnosis.exonerated[0] == "the draft: 0.70 accepted"
     cost = next(link for link in diagnosis.links if link.stage is Stage.STEP_COST)
-    assert cost.confidence is Confidence.LIKELY
+    assert cost.confidence is confidence
     assert cost.evidence == ("speedup 0.90 is acceptance length 3.10 over step cost 3.40",)
     kinds = {row.id: row.kind.value for row in read_ledger().rows}
     assert {kinds[fix.change] for fix in diagnosis.known_fixes} <= {"perf"}

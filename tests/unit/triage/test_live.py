@@ -12,6 +12,7 @@ from specfloor.ledger import read_ledger
 from specfloor.ledger.model import Facet
 from specfloor.runs.records import CountersRecord, HostFlag, HostSampleRecord, Purpose
 from specfloor.signals.counts import DraftCounts
+from specfloor.triage.chain import diagnose
 from specfloor.triage.diagnosis import Confidence, Diagnosis, Stage
 from specfloor.triage.findings import Finding
 from specfloor.triage.live import diagnose_run, facts_of, hosts_of
@@ -118,11 +119,11 @@ def test_tiers_are_compared():
     well = [launch(OFF), *natural(), *natural(cell=on), launch(ON), *natural(ON)]
     dead = natural(ON, cell=on, accepted=(0, 1, 0, 0, 0, 0, 0, 0, 1, 0))
     diagnosis = diagnosed([*well, *dead], *entries, cell=on, cells=(CELL, on), purposes=NATURAL)
-    assert any("only with this tier" in line for line in diagnosis.links[0].evidence)
+    assert any("only with tier on: on accepts 0.0" in line for line in diagnosis.links[0].evidence)
     both = [launch(OFF), *natural(), *natural(cell=on), launch(ON), *dead]
     both += natural(ON, accepted=(0, 1, 0, 0, 0, 0, 0, 0, 1, 0))
     diagnosis = diagnosed(both, *entries, cell=on, cells=(CELL, on), purposes=NATURAL)
-    assert any("no tier stands out" in line for line in diagnosis.links[0].evidence)
+    assert any("also without tier on" in line for line in diagnosis.links[0].evidence)
 
 
 def run_with(flags, accepted):
@@ -132,19 +133,17 @@ def run_with(flags, accepted):
 
 
 @pytest.mark.parametrize(
-    ("accepted", "said", "needed", "setting"),
-    [
-        ((3, 2, 3, 0, 1, 3, 2, 3, 3, 1), "only with graph", (Facet.GRAPH,), True),
-        (HALF, "with and without graph", (), False),
-    ],
+    ("accepted", "only"), [((3, 2, 3, 0, 1, 3, 2, 3, 3, 1), True), (HALF, False)]
 )
-def test_a_run_beside_without_the_graph(accepted, said, needed, setting):
+def test_a_run_beside_without_the_graph(accepted, only):
     here, eager = run_with((), HALF), run_with(("--enforce-eager",), accepted)
     (cell,) = here.cells
     facts = facts_of(cell, MACHINE, catalog(), siblings=here.cells, beside=eager.cells)
-    assert said in facts.contrasts[0]
-    assert facts.needed == needed
-    assert facts.setting[Facet.GRAPH] is setting
+    (contrast,) = facts.contrasts
+    assert (contrast.facet, contrast.only) == (Facet.GRAPH, only)
+    (first, *_) = diagnose(facts, read_ledger()).links
+    assert str(contrast) in first.evidence
+    assert any("PIECEWISE" in step.command for step in first.next) is only
 
 
 def test_a_run_beside_that_differs_in_more_tells_nothing():

@@ -13,6 +13,7 @@ from specfloor.triage.signatures import (
     fall_between,
     falls_against,
     falls_of,
+    needs,
     odd_ones,
     profile_of,
     seen_in,
@@ -20,7 +21,7 @@ from specfloor.triage.signatures import (
 )
 from specfloor.triage.tally import Tally
 
-RUNS = 300
+RUNS = 200
 ZERO, ALL, LATER = Signature.ZERO, Signature.ALL_POSITIONS, Signature.LATER_POSITIONS
 
 
@@ -186,3 +187,33 @@ def test_without_a_profile_a_floor_calls_no_healthy_draft_ill():
     assert sum(bool(seen(one)) for one in fading) <= 0.02 * RUNS
     broken = [simulated(rng, (0.87, 0.30, 0.30)) for _ in range(RUNS)]
     assert sum(seen(one, floor=0.6) == [LATER] for one in broken) >= 0.9 * RUNS
+
+
+def wholes(rng, *chances):
+    return [profile_of(simulated(rng, one)).whole for one in chances]
+
+
+def test_what_a_loss_needs_is_seldom_told_wrongly():
+    rng = np.random.default_rng(4)
+    broken = (0.6, 0.7, 0.7)
+    both = [needs(*wholes(rng, broken, broken)) for _ in range(RUNS)]
+    assert both.count(True) <= 0.02 * RUNS
+    assert both.count(False) >= 0.8 * RUNS
+    only = [needs(*wholes(rng, broken, CHANCES)) for _ in range(RUNS)]
+    assert only.count(True) >= 0.95 * RUNS
+    assert only.count(False) == 0
+
+
+def test_engines_are_seldom_called_odd_by_chance():
+    rng = np.random.default_rng(5)
+
+    def odd(*chances):
+        return odd_ones(dict(zip("01234567", wholes(rng, *chances), strict=True))).keys()
+
+    alike = [odd(*[CHANCES] * 8) for _ in range(RUNS // 4)]
+    assert sum(map(bool, alike)) == 0
+    # requests of one engine may be harder to draft for
+    harder = [odd((0.7, 0.7, 0.7), *[CHANCES] * 7) for _ in range(RUNS // 4)]
+    assert sum(map(bool, harder)) <= 0.02 * len(harder)
+    ill = [odd((0.3, 0.3, 0.3), *[CHANCES] * 7) == {"0"} for _ in range(RUNS // 4)]
+    assert sum(ill) >= 0.95 * len(ill)
