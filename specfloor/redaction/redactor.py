@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 from specfloor.redaction.addresses import is_machine_address
 from specfloor.redaction.kinds import Kind, Replacement
 from specfloor.redaction.names import is_secret_name, kind_of_name
-from specfloor.redaction.rules import RULES, Found
+from specfloor.redaction.rules import NOT_SHOWN, RULES, Found
 
 _PSEUDONYM = re.compile(rf"(?:(?i:bearer|basic|digest|apikey) )?(?:{'|'.join(Kind)})-\d+")
 _ENCODED = re.compile(r"[^\s\"'<>`]*%[0-9A-Fa-f]{2}[^\s\"'<>`]*")
@@ -234,7 +234,12 @@ class Redactor:
 
     def _hides(self, kind: Kind, value: str) -> bool:
         bare = value.strip()
-        if _NOTHING.fullmatch(bare) or _PSEUDONYM.fullmatch(bare) or bare.lower() in self._keep:
+        if (
+            bare == NOT_SHOWN
+            or _NOTHING.fullmatch(bare)
+            or _PSEUDONYM.fullmatch(bare)
+            or bare.lower() in self._keep
+        ):
             return False
         return not (kind is Kind.USER and bare == "root")
 

@@ -54,6 +54,8 @@ _ASSIGNMENT = re.compile(
 _FLAG = re.compile(rf"(?P<name>(?<![\w-])--?[A-Za-z][\w-]{{1,80}})(?P<sep>[ \t]+)(?!-){_VALUE}")
 _IN_LIST = re.compile(r"(?<=[\"'])[^\"',]+(?=[\"'])")
 _TRAILING = ",;)}]"
+NOT_SHOWN = "(set, not shown)"
+"""What run.json has in the place of secrets."""
 
 _EMAIL = re.compile(
     r"(?<![\w.+-])(?!(?:(?:secret|user)-\d+|git)@)[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}(?![\w-])"
@@ -156,6 +158,8 @@ def _tokens(text: str, put: Put) -> str:
 def _assignments(text: str, put: Put) -> str:
     def replaced(match: re.Match[str]) -> str:
         name, value = match["name"], match["value"]
+        if match.string.startswith(NOT_SHOWN, match.start("value")):
+            return match[0]
         kind = Kind.SECRET if is_secret_name(name) else kind_of_name(name)
         inner = match["quoted"] if match["quote"] else value.rstrip(_TRAILING)
         if kind is None and may_be_secret_name(name) and looks_secret(inner):

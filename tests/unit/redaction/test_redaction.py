@@ -113,6 +113,7 @@ def test_names_of_people_and_machines(line, redacted):
         "max_tokens=200 eos_token=<|endoftext|> prompt_tokens: 12 token: the stop_token_ids=[1, 2]",
         "time_per_output_token: 0.0123456789 num_speculative_tokens: 3 sort_key=name",
         "VLLM_API_KEY=EMPTY api_key=None hf_token=null 'api_key': ['']",
+        "HF_TOKEN: (set, not shown)",
         "/root/.cache PWD=/data/x MASTER_PORT=29500 VLLM_PORT=8000",
         "https://github.com/vllm-project/vllm-ascend/issues/1 https://huggingface.co/zai-org/GLM-5",
         "sha 9f02923a314e18b2222213c5e77448ed77e397be97c0aa981e434538b7531822",
