@@ -6,4 +6,5 @@ pytest_plugins = (
     "fixtures.reporting",
     "fixtures.known_fixes",
     "fixtures.measurements",
+    "fixtures.numerics",
 )

@@ -13,7 +13,7 @@ from specfloor.commands._show import Format, as_json, format_option, table
 from specfloor.errors import UsageError
 from specfloor.ledger import ledger_file, read_ledger
 from specfloor.ledger.edit import add_file
-from specfloor.ledger.model import Facet, Kind
+from specfloor.ledger.model import Kind
 from specfloor.ledger.names import find_family
 from specfloor.ledger.query import (
     FAULTS,
@@ -26,6 +26,7 @@ from specfloor.ledger.query import (
     feels_like,
     missing,
 )
+from specfloor.triage.causes import facets_of_k
 
 _WEAK = frozenset({Standing.UNKNOWN, Standing.ABSENT})
 _NUMBERS = "numbers are pull requests and issues of vllm-project/vllm-ascend"
@@ -81,7 +82,7 @@ def fixes(
     about: dict[str, Any] = {
         "family": find_family(family, load_catalog()) if family else None,
         "method": method,
-        "setting": _setting(spec_tokens),
+        "setting": facets_of_k(spec_tokens),
     }
     if kinds:
         about["kinds"] = frozenset(map(Kind, kinds))
@@ -105,17 +106,6 @@ def add(file: Path, ledger: Path | None) -> None:
     """Add the rows of FILE (TOML or JSON) to the ledger, after checking them."""
     rows = add_file(file, ledger or Path(str(ledger_file())))
     click.echo(f"added {len(rows)}: {', '.join(row.id for row in rows)}")
-
-
-def _setting(k: int | None) -> dict[Facet, bool]:
-    if k is None:
-        return {}
-    return {
-        Facet.K_IS_1: k == 1,
-        Facet.K_ABOVE_1: k > 1,
-        Facet.K_FROM_3: k >= 3,
-        Facet.K_FROM_8: k >= 8,
-    }
 
 
 def _missing(lacking: Missing, asked: str, everything: bool) -> str:

@@ -16,10 +16,14 @@ SERVER_MODULE = "vllm.entrypoints.openai.api_server"
 
 
 class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How to start one server: ``env`` holds additions to the harness's own environment."""
+    """How to start one server: ``env`` holds additions to the harness's own environment.
+
+    ``cleanup`` is run once all of its processes have ended, whatever ended them.
+    """
 
     argv: tuple[str, ...]
     env: dict[str, str] = {}
+    cleanup: tuple[str, ...] = ()
 
 
 def method_of(family: Family, arm: Arm) -> Method:

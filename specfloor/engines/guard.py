@@ -2,7 +2,8 @@
 
 It is started by :mod:`specfloor.engines.server` as ``python guard.py`` with the engine's log as
 standard output and error, and with a pipe as standard input. The first line on the pipe is the
-order (a JSON object: ``argv`` list of text, ``env`` additions as an object, ``grace_s`` seconds).
+order (a JSON object: ``argv`` list of text, ``env`` additions as an object, ``grace_s`` seconds,
+``cleanup`` what to run at the end, a list that may be empty).
 After it the pipe says nothing: its end, which the kernel sends however the harness ends, means
 "stop". The guard's exit code is the engine's, or 128 + n when signal n ended it.
 
@@ -26,6 +27,7 @@ PR_SET_CHILD_SUBREAPER = 36
 """From linux/prctl.h: descendants whose parent dies become children of this process."""
 
 _POLL_S = 0.2
+_CLEANUP_S = 60.0
 _AFTERMATH_S = 2.0  # for the rest of an engine that ended by itself: time to write its last lines
 
 
@@ -94,6 +96,15 @@ def _signal_all(processes: Iterable[psutil.Process], number: signal.Signals) -> 
             process.send_signal(number)
 
 
+def clean_up(argv: list[str]) -> None:
+    """Run what removes the rest, such as a container whose client was killed; it may be gone."""
+    if argv:
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(
+                argv, stdin=subprocess.DEVNULL, timeout=_CLEANUP_S, check=False, capture_output=True
+            )
+
+
 def main() -> int:
     """Read the order, run the engine, stay until nothing of it is left."""
     line = sys.stdin.buffer.readline()
@@ -103,7 +114,9 @@ def main() -> int:
     become_subreaper()
     guard = Guard(order["argv"], order["env"])
     guard.watch()
-    return guard.sweep(order["grace_s"])
+    code = guard.sweep(order["grace_s"])
+    clean_up(order["cleanup"])
+    return code
 
 
 if __name__ == "__main__":

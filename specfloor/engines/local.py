@@ -1,5 +1,6 @@
 """Engines on this host: the interpreter of a release, its checkpoint, its command, its server."""
 
+import functools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ import msgspec
 import platformdirs
 
 from specfloor.catalog import Catalog
-from specfloor.catalog.model import Checkpoint, Family, Release
+from specfloor.catalog.model import Checkpoint, Family, Release, Soc
 from specfloor.cells import Arm
 from specfloor.engines import checkpoints, environment
 from specfloor.engines.ascend import (
@@ -21,11 +22,18 @@ from specfloor.engines.ascend import (
     visible_devices,
 )
 from specfloor.engines.command import Command, method_of, server_command
+from specfloor.engines.container import (
+    PYTHON,
+    container_program,
+    devices_of,
+    image_of,
+    in_container,
+)
 from specfloor.engines.effect import complete
 from specfloor.engines.indexes import load_indexes
 from specfloor.engines.logs import parse_speculative_config, resolved_speculative_config
 from specfloor.engines.probe import server_version, speculation_series
-from specfloor.engines.routes import PythonRoute, Route, route_of
+from specfloor.engines.routes import ImageRoute, PythonRoute, Route, route_of
 from specfloor.engines.server import Server, StartFailure
 from specfloor.errors import UsageError
 from specfloor.host.ascend import find_software
@@ -63,6 +71,8 @@ class LocalEngines:
         start_timeout_s: seconds a server may take to become healthy.
         route: gives the way to a release that was asked for, by its name; None for the usual one.
         say: takes one line of progress.
+        tick: takes the seconds since a server was started and its last log line.
+        soc: the class of the NPUs, where it is known.
     """
 
     def __init__(
@@ -75,6 +85,7 @@ class LocalEngines:
         route: Callable[[str], Route | None],
         say: Say,
         tick: Callable[[float, str], None],
+        soc: Soc | None = None,
     ) -> None:
         self._catalog = catalog
         self._models = models
@@ -83,6 +94,7 @@ class LocalEngines:
         self._route = route
         self._say = say
         self._tick = tick
+        self._soc = soc
         self._ready: dict[tuple[str, str, Arm], Ready] = {}
         self._unbuilt: dict[tuple[str, tuple[str, ...]], UsageError] = {}
 
@@ -93,6 +105,10 @@ class LocalEngines:
             Fault: START_FAIL when either cannot be made; the other cells of a run go on.
         """
         self._prepared(key)
+
+    def ready(self, key: LaunchKey) -> Ready:
+        """Return what a launch stands on, made first if need be; raises Fault if it cannot be."""
+        return self._prepared(key)
 
     def _prepared(self, key: LaunchKey) -> Ready:
         place = key.release, key.family, key.arm
@@ -108,6 +124,11 @@ class LocalEngines:
     def _make_ready(self, release: Release, family: Family, arm: Arm) -> Ready:
         method = method_of(family, arm) if arm.speculates else None
         python = self._interpreter(release, method.requires if method else ())
+        if python == PYTHON and family.checkpoint.kind == "gguf_package":
+            raise UsageError(
+                f"the checkpoint of {family.name} is converted by an engine's interpreter, which a "
+                "container keeps to itself; pick another family or another way than image"
+            )
         model = self._checkpoint(family.checkpoint, python)
         draft = None
         if method and method.draft:
@@ -116,6 +137,8 @@ class LocalEngines:
 
     def _interpreter(self, release: Release, extra: tuple[str, ...]) -> Path:
         route = route_of(release, self._route(release.name))
+        if isinstance(route, ImageRoute):
+            return PYTHON
         if isinstance(route, PythonRoute):
             if release.kind == "host":
                 return find_ascend_python(route.path)
@@ -135,6 +158,25 @@ class LocalEngines:
 
     def _build(self, release: Release, extra: tuple[str, ...]) -> Path:
         return environment.build(release, extra, self._cache, load_indexes(), self._say)
+
+    def _container(
+        self, release: Release, family: Family, ready: Ready
+    ) -> Callable[[Command], Command] | None:
+        """Return what puts a server into the release's container; None where it has none."""
+        route = route_of(release, self._route(release.name))
+        if not isinstance(route, ImageRoute):
+            return None
+        cards = family.cards if release.platform == "ascend" else 0
+        try:
+            return functools.partial(
+                in_container,
+                program=container_program(),
+                image=image_of(release, route.image, self._soc),
+                devices=devices_of(cards, self._soc),
+                models=tuple(filter(None, (ready.model, ready.draft))),
+            )
+        except UsageError as error:
+            raise Fault(Finding.START_FAIL, str(error)) from None
 
     def _on_npus(self, family: Family, overrides: Overrides) -> Overrides:
         """Add CANN's environment and the devices that the family takes; Fault when they lack."""
@@ -162,7 +204,7 @@ class LocalEngines:
         release, family = self._catalog.release(key.release), self._catalog.family(key.family)
 
         def command_on(port: int) -> Command:
-            return server_command(
+            command = server_command(
                 ready.python,
                 release=release,
                 family=family,
@@ -172,8 +214,10 @@ class LocalEngines:
                 port=port,
                 overrides=overrides,
             )
+            return wrap(command) if wrap else command
 
-        if release.platform == "ascend":
+        wrap = self._container(release, family, ready)
+        if release.platform == "ascend" and not wrap:
             overrides = self._on_npus(family, overrides)
         try:
             server = Server.start(

@@ -86,7 +86,12 @@ class Server:
                 start_new_session=True,
                 bufsize=0,
             )
-        order = {"argv": list(command.argv), "env": command.env, "grace_s": grace_s}
+        order = {
+            "argv": list(command.argv),
+            "env": command.env,
+            "grace_s": grace_s,
+            "cleanup": list(command.cleanup),
+        }
         assert self._guard.stdin is not None
         # a guard that could not start has said so in the log and is seen to have ended
         with contextlib.suppress(BrokenPipeError):

@@ -237,8 +237,8 @@ def _against_floors(
     for point in flip.points:
         at = msgspec.structs.replace(cell, concurrency=point.concurrency)
         entry = floors.of(at, Quantity.SPEEDUP, family)
-        # one for every concurrency is of the speed test, at the concurrency of its cells
-        if isinstance(entry, Floor) and entry.concurrency is not None:
+        # others are the speed test's, at the concurrency of its cells
+        if isinstance(entry, Floor) and entry.concurrency not in (None, cell.concurrency):
             what = f"{entry.value:g} × at concurrency {point.concurrency}"
             said.append((_speed_verdict(point, entry.value), what))
     if not said:

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -27,19 +27,28 @@ class Output(msgspec.Struct, frozen=True):
 
 
 def run_program(
-    argv: Sequence[str], *, timeout_s: float, stop: threading.Event | None = None
+    argv: Sequence[str],
+    *,
+    timeout_s: float,
+    stop: threading.Event | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Output:
     """Run ``argv`` and return what it printed on both streams; never raises, never hangs.
 
     It gets a session of its own and is killed, with all it started, after ``timeout_s`` seconds
     or as soon as ``stop`` is set. Output goes to a file and not a pipe, which a child left behind
-    would keep open.
+    would keep open. ``env`` is added to this process's environment.
     """
     stop = stop or threading.Event()
     with tempfile.TemporaryFile() as file:
         try:
             process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
+                argv,
+                env=os.environ | dict(env or {}),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
             )
         except OSError as error:
             return Output("", f"{argv[0]} cannot be run: {error.strerror}")

@@ -47,10 +47,15 @@ def paragraph(judgement: Judgement, folder: Path, diagnosis: Diagnosis | None = 
             # a cause from a log may end with a full stop of its own
             f"{judgement.reason.removesuffix('.')}.",
             *details,
-            *(cause_lines(diagnosis) if diagnosis and judgement.verdict is Verdict.FAIL else ()),
+            *(cause_lines(diagnosis) if diagnosis and _asks_why(judgement) else ()),
             f"Evidence: {evidence}",
         )
     )
+
+
+def _asks_why(judgement: Judgement) -> bool:
+    """Whether causes follow: of what is shown not to hold, and is not a cause itself."""
+    return judgement.verdict is Verdict.FAIL and not isinstance(judgement, KnownFaultsJudgement)
 
 
 def _acceptance_details(judgement: AcceptanceJudgement) -> list[str]:

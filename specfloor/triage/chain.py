@@ -274,7 +274,8 @@ def _step_cost(facts: Facts) -> Iterator[Link]:
         Stage.STEP_COST,
         first.finding or Finding.SPEED_REGRESSION_ACCEPT_OK,
         Confidence.SHOWN if flip else Confidence.LIKELY,
-        f"drafts are accepted and do not pay, so a step with drafts costs too much: {where}",
+        f"drafts are accepted and pay less than they should, so a step with drafts costs too "
+        f"much: {where}",
         tuple(evidence),
         next=steps,
     )

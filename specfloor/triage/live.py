@@ -8,7 +8,8 @@ from specfloor.catalog import Catalog
 from specfloor.cells import Cell
 from specfloor.experiments.base import ExperimentJudgement
 from specfloor.judge.book import JudgementBook
-from specfloor.judge.cell import SpeedJudgement
+from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
+from specfloor.judge.configuration import ConfigurationJudgement
 from specfloor.judge.host import HostSummary, host_during
 from specfloor.judge.known import (
     SAME_TEXTS,
@@ -133,13 +134,11 @@ def facts_of(
         unasked=unasked,
         family=cell.family,
         method=cell.method,
-        healthy=acceptance.reason if acceptance and acceptance.verdict is Verdict.PASS else None,
+        healthy=_healthy(acceptance) if acceptance else None,
         seen=seen_of(acceptance, falls_of_upgrade(result.upgrade)) if acceptance else (),
         contrasts=(*_tiers(result, siblings), *_settings(result, beside)) if fell else (),
         setting=configuration.setting if configuration else {},
-        in_effect=configuration.reason
-        if configuration and configuration.verdict is Verdict.PASS
-        else None,
+        in_effect=_in_effect(configuration) if configuration else None,
         off_failure=off_failure,
         off_served=bool(outputs),
         same_texts=f"{outputs} prompts got the text of the off arm"
@@ -178,6 +177,21 @@ def _conclusions(result: CellResult) -> tuple[tuple[Conclusion, ...], Conclusion
                 found.setdefault(finding, Conclusion(finding, judgement.reason))
     ordered = sorted(found.values(), key=lambda c: (c.finding not in ENDS, c.finding in INVALID))
     return tuple(ordered), off
+
+
+def _healthy(acceptance: AcceptanceJudgement) -> str | None:
+    mean = acceptance.detail.mean if acceptance.detail else None
+    if acceptance.verdict is not Verdict.PASS or mean is None or acceptance.floor is None:
+        return None
+    floor = acceptance.floor
+    return f"{floor.quantity} {mean.value:.3f} ({mean.how}) holds the floor {floor.value:g}"
+
+
+def _in_effect(configuration: ConfigurationJudgement) -> str | None:
+    if configuration.verdict is not Verdict.PASS:
+        return None
+    held = sum(check.holds is True for check in configuration.checks)
+    return f"it is in effect, by {held} checks"
 
 
 def _whole(result: CellResult) -> Share | None:

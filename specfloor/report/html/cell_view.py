@@ -16,14 +16,13 @@ from specfloor.triage.diagnosis import Diagnosis
 
 
 def view(
-    context: Context, run: str, *, drawn: bool, alone: bool, diagnosis: Diagnosis | None = None
+    context: Context, run: str, *, alone: bool, diagnosis: Diagnosis | None = None
 ) -> CellView:
     """Return the view of a cell.
 
     Args:
         context: the cell.
         run: the name of the run.
-        drawn: whether there is room for its drawings.
         alone: whether it is the only one, and so worth opening.
         diagnosis: from its findings to causes, if there is one.
     """
@@ -48,7 +47,6 @@ def view(
         panels=panels_of(context),
         commands=_commands(context, run),
         evidence=_evidence(result, context.evidence),
-        drawn=drawn,
         open=alone or standing_of(result) in BROKEN,
         diagnosis=diagnosis,
     )

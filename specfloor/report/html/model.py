@@ -150,7 +150,7 @@ class CellView(msgspec.Struct, frozen=True):
     """Everything shown of one cell.
 
     ``anchor`` is unique on the page. ``drawn`` is False where the page has no room for the
-    drawings: their prose and tables stay. ``open`` is whether it is shown at once. ``diagnosis`` is
+    drawings. ``open`` is whether it is shown at once. ``diagnosis`` is
     the chain from the findings to causes, where something does not hold.
     """
 
@@ -164,9 +164,9 @@ class CellView(msgspec.Struct, frozen=True):
     panels: tuple[Panel, ...]
     commands: tuple[Command, ...]
     evidence: tuple[Link, ...]
-    drawn: bool
     open: bool
     diagnosis: Diagnosis | None = None
+    drawn: bool = True
 
 
 class Value(msgspec.Struct, frozen=True):

@@ -1,61 +1,73 @@
 """Panels about the machine, the configuration, the upgrade, and what experiments say."""
 
-import itertools
+import statistics
 from collections.abc import Callable, Iterator, Sequence
 
 from specfloor.experiments.base import Curve, ExperimentJudgement
 from specfloor.experiments.base import Table as ExperimentTable
 from specfloor.host.npu_smi import Device
+from specfloor.judge.host import host_during
 from specfloor.report.html import words
 from specfloor.report.html.context import Context
 from specfloor.report.html.model import Chart, Lines, Panel, Role, Series, Table
-from specfloor.report.html.series import thinned
+from specfloor.report.html.series import MOST_POINTS, thinned
 from specfloor.runs.records import HostSampleRecord
 
-_MOST_DEVICES = 8
-"""Devices drawn in one chart: those of one host of Atlas A2. More lines are not told apart."""
-_DEVICE_CHARTS: tuple[tuple[str, Callable[[Device], float | None]], ...] = (
-    (words.AICORE_CHART, lambda device: device.aicore_pct),
-    (words.DEVICE_MEMORY_CHART, lambda device: _percent(device.used_share)),
-    (words.POWER_CHART, lambda device: device.power_w),
-    (words.TEMPERATURE_CHART, lambda device: device.temp_c),
+_PERCENT = (0.0, 100.0)
+_FEW = 40
+"""Points of one device of up to 16 in a drawing, so that it stays within its size."""
+_DEVICE_CHARTS: tuple[
+    tuple[str, tuple[float, float] | None, Callable[[Device], float | None]], ...
+] = (
+    (words.AICORE_CHART, _PERCENT, lambda device: device.aicore_pct),
+    (words.DEVICE_MEMORY_CHART, _PERCENT, lambda device: _percent(device.used_share)),
+    (words.POWER_CHART, None, lambda device: device.power_w),
+    (words.TEMPERATURE_CHART, None, lambda device: device.temp_c),
 )
 
 
 def machine(context: Context) -> Iterator[Panel]:
-    """Yield the samples of the machine during each launch of the cell."""
-    for launch, group in itertools.groupby(context.host, key=lambda sample: sample.launch):
-        samples = list(group)
-        charts = [*_device_charts(samples), *_processor_chart(samples)]
-        problem = next((sample.problem for sample in samples if sample.problem), None)
-        if charts or problem:
-            times = [sample.t_s for sample in samples]
-            every = (times[-1] - times[0]) / max(1, len(times) - 1)
-            yield Panel(
-                words.HOST_TITLE,
-                words.HOST_PROSE.format(launch=launch, every=every),
-                charts=tuple(charts),
-                notes=(words.HOST_PROBLEM.format(problem=problem),) if problem else (),
-                wide=len(charts) > 1,
-            )
+    """Yield what samples say of the machine during each launch of the cell.
+
+    Drawn is the launch whose acceptance was measured; several launches would be the same again.
+    """
+    if not context.host:
+        return
+    launches: dict[str, list[HostSampleRecord]] = {}
+    for sample in context.host:
+        launches.setdefault(sample.launch, []).append(sample)
+    first = context.evidence.on[0].key.id if context.evidence.on else None
+    drawn = first if first in launches else next(iter(launches))
+    samples = launches[drawn]
+    yield Panel(
+        words.HOST_TITLE,
+        words.HOST_PROSE.format(launch=drawn),
+        charts=(*_device_charts(samples), *_processor_chart(samples)),
+        notes=tuple(
+            words.HOST_NOTE.format(launch=launch, sentence=host_during(own).sentence)
+            for launch, own in launches.items()
+        ),
+        wide=True,
+    )
 
 
 def _device_charts(samples: Sequence[HostSampleRecord]) -> Iterator[Lines]:
-    places = dict.fromkeys((d.npu, d.chip) for sample in samples for d in sample.devices)
-    for title, take in _DEVICE_CHARTS:
-        series = []
-        for npu, chip in list(places)[:_MOST_DEVICES]:
-            points = [
-                (sample.t_s, value)
-                for sample in samples
-                for device in sample.devices
-                if (device.npu, device.chip) == (npu, chip) and (value := take(device)) is not None
-            ]
-            if len(points) > 1:
-                label = words.DEVICE.format(npu=npu, chip=chip)
-                series.append(_line(label, points, Role.ON))
-        if series:
-            yield Lines(title, words.SECONDS, tuple(series))
+    """Yield a chart for each quantity that the devices tell: every device, and their median."""
+    for title, limits, take in _DEVICE_CHARTS:
+        devices: dict[tuple[int, int], list[tuple[float, float]]] = {}
+        medians: list[tuple[float, float]] = []
+        for sample in samples:
+            taken = [(d, value) for d in sample.devices if (value := take(d)) is not None]
+            for device, value in taken:
+                devices.setdefault((device.npu, device.chip), []).append((sample.t_s, value))
+            if taken:
+                medians.append((sample.t_s, statistics.median(value for _, value in taken)))
+        if len(medians) < 2:
+            continue
+        middle = _line(words.MEDIAN_DEVICE.format(n=len(devices)), medians, Role.ON)
+        each = [_line(words.DEVICE, points, Role.QUIET, _FEW) for points in devices.values()]
+        series = (*each, middle) if len(devices) > 1 else (middle,)
+        yield Lines(title, words.SECONDS, series, limits=limits)
 
 
 def _processor_chart(samples: Sequence[HostSampleRecord]) -> Iterator[Lines]:
@@ -66,11 +78,13 @@ def _processor_chart(samples: Sequence[HostSampleRecord]) -> Iterator[Lines]:
     own = [(t, p.own_pct) for t, p in taken if p.own_pct is not None]
     if len(own) > 1:
         series.append(_line(words.OWN_CORES, own, Role.ON))
-    yield Lines(words.PROCESSOR_CHART, words.SECONDS, tuple(series), limits=(0.0, 100.0))
+    yield Lines(words.PROCESSOR_CHART, words.SECONDS, tuple(series), limits=_PERCENT)
 
 
-def _line(label: str, points: Sequence[tuple[float, float]], role: Role) -> Series:
-    x, y = thinned([t for t, _ in points], [value for _, value in points])
+def _line(
+    label: str, points: Sequence[tuple[float, float]], role: Role, most: int = MOST_POINTS
+) -> Series:
+    x, y = thinned([t for t, _ in points], [value for _, value in points], most)
     return Series(label, x, y, role)
 
 

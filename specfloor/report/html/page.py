@@ -4,6 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+import msgspec
+
 from specfloor.catalog import Catalog
 from specfloor.cells import Cell
 from specfloor.judge.baseline import hardware_class
@@ -13,7 +15,7 @@ from specfloor.report.html import words
 from specfloor.report.html.cell_view import view
 from specfloor.report.html.context import Context
 from specfloor.report.html.machine import environment, launches_table, settings
-from specfloor.report.html.model import Link, Page, Standing
+from specfloor.report.html.model import CellView, Link, Page, Standing
 from specfloor.report.html.overview import answer, matrix_row, row, trouble
 from specfloor.report.html.speed_panels import siblings_of
 from specfloor.report.html.standing import BROKEN, WORST_FIRST, rank, standing_of
@@ -21,9 +23,11 @@ from specfloor.runs.records import HostSampleRecord
 from specfloor.runs.store import Run
 from specfloor.triage.diagnosis import Diagnosis
 
-MOST_DRAWN = 20
-"""Cells whose panels are drawn, the worst first: the drawings of one take 0.1 s and 25 kB, and the
-page of a large matrix has to stay under 2 MB."""
+MOST_CHARTS = 140
+"""Charts drawn on a page, those of the worst cells first. Each takes 20 ms and up to 10 kB, and the
+page of 10,000 records has 5 s and 2 MB."""
+MOST_DETAILED = 150
+"""Cells with panels, the worst first: words and tables of one take 5 kB."""
 
 
 def build_page(
@@ -43,7 +47,6 @@ def build_page(
     cells = result.cells
     standings = [standing_of(cell) for cell in cells]
     counts = Counter(standings)
-    drawn = {cell.cell for cell in _drawn(cells)}
     releases = tuple(dict.fromkeys(cell.cell.release for cell in cells))
     families = tuple(dict.fromkeys(cell.cell.family for cell in cells))
     return Page(
@@ -66,15 +69,16 @@ def build_page(
         matrix=tuple(matrix_row(family, releases, cells) for family in families),
         columns=words.COLUMNS,
         rows=tuple(row(cell) for cell in cells),
-        cells=tuple(
-            view(
-                context,
-                run.info.run,
-                drawn=context.cell in drawn,
-                alone=len(cells) == 1,
-                diagnosis=diagnoses.get(context.cell),
+        cells=_within_bounds(
+            tuple(
+                view(
+                    context,
+                    run.info.run,
+                    alone=len(cells) == 1,
+                    diagnosis=diagnoses.get(context.cell),
+                )
+                for context in _contexts(cells, run, catalog)
             )
-            for context in _contexts(cells, run, catalog)
         ),
         environment=environment(run.info.environment),
         settings=settings(run.info),
@@ -83,9 +87,17 @@ def build_page(
     )
 
 
-def _drawn(cells: Sequence[CellResult]) -> Sequence[CellResult]:
-    """Return the cells to draw: the worst, then in the order of the run."""
-    return sorted(cells, key=lambda cell: rank(standing_of(cell)))[:MOST_DRAWN]
+def _within_bounds(views: tuple[CellView, ...]) -> tuple[CellView, ...]:
+    """Take drawings, then panels, from the best cells of a page that would have too many."""
+    charts = 0
+    kept: dict[str, CellView] = {}
+    for place, one in enumerate(sorted(views, key=lambda one: rank(one.standing))):
+        charts += sum(len(panel.charts) for panel in one.panels)
+        if place >= MOST_DETAILED:
+            kept[one.anchor] = msgspec.structs.replace(one, drawn=False, panels=())
+        else:
+            kept[one.anchor] = msgspec.structs.replace(one, drawn=charts <= MOST_CHARTS)
+    return tuple(kept[one.anchor] for one in views)
 
 
 def _contexts(cells: Sequence[CellResult], run: Run, catalog: Catalog) -> list[Context]:

@@ -41,10 +41,10 @@ def render(page: Page) -> str:
 
 
 def legend(chart: Chart) -> tuple[Series, ...]:
-    """Return the series that need a key; one alone is named by its title."""
+    """Return the series that need a key, one a label; one alone is named by its title."""
     if isinstance(chart, Dots) or len(chart.series) < 2:
         return ()
-    return chart.series
+    return tuple({series.label: series for series in chart.series}.values())
 
 
 def template(name: str) -> jinja2.Template:

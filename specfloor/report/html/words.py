@@ -140,14 +140,15 @@ UPGRADE_HEADERS = ("quantity", "old", "new", "change", "interval", "outcome")
 
 # the machine
 HOST_TITLE = "The machine meanwhile"
-HOST_PROSE = "Samples while {launch} was measured, every {every:.0f} s."
-HOST_PROBLEM = "The devices could not be read: {problem}."
+HOST_PROSE = "Samples while {launch} was measured."
+HOST_NOTE = "{launch}: {sentence}."
 AICORE_CHART = "AI core in use, %"
 DEVICE_MEMORY_CHART = "Device memory in use, %"
 POWER_CHART = "Power, W"
 TEMPERATURE_CHART = "Temperature, °C"
 PROCESSOR_CHART = "Processor in use, %"
-DEVICE = "NPU {npu} chip {chip}"
+DEVICE = "a device"
+MEDIAN_DEVICE = "median of {n} devices"
 ALL_CORES = "all processes"
 OWN_CORES = "this run's own"
 

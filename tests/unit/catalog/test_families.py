@@ -136,7 +136,7 @@ def test_drafts_checked_by_hand():
     assert methods["mtp"].draft is None
     assert methods["dspark"].draft == "RedHatAI/GLM-5.2-speculator.dspark"
     assert "0.23.0" not in methods["dspark"].releases
-    assert methods["dspark"].first_release == "0.24.0rc1"
+    assert methods["dspark"].first_release == "0.25.1rc1"
     (kimi,) = CATALOG.family("kimi-k3").methods
     assert kimi.config["draft_tensor_parallel_size"] == 16
     assert "Inferact/Kimi-K3-DSpark" in kimi.other_drafts

@@ -47,6 +47,8 @@ def test_a_failed_paragraph_has_it_and_others_not():
     known = paragraph(cell.known, FOLDER, diagnosis)
     assert known.startswith("FAIL KNOWN_FIX: known faults of 0.18.0-glm_5-mtp3-code-off-c1\n")
     assert "\n10878: shown, the figures bear its signature" in known
+    # it is a cause itself
+    assert "Likely cause" not in known
 
 
 def test_files_hold_the_diagnoses(tmp_path):

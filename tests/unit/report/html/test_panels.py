@@ -158,10 +158,10 @@ def device(npu, **said):
     return Device(npu, 0, **known | said)
 
 
-def samples(*, devices=(), processor=None, problem=None):
+def samples(arm=CELL.arm, *, devices=(), processor=None, problem=None):
     return [
         HostSampleRecord(
-            launch(CELL.arm).key.id,
+            launch(arm).key.id,
             t_s=5.0 * i,
             took_s=0.1,
             processor=processor,
@@ -173,16 +173,20 @@ def samples(*, devices=(), processor=None, problem=None):
 
 
 class TestMachine:
-    def test_devices_over_time(self):
-        page = page_of([*both_arms(), *samples(devices=(device(0), device(1, power_w=None)))])
+    def test_every_device_and_their_median(self):
+        devices = [device(npu, aicore_pct=10 * npu, power_w=None) for npu in range(3)]
+        page = page_of([*both_arms(), *samples(devices=tuple(devices))])
         charts = {chart.title: chart for chart in panel(page, words.HOST_TITLE).charts}
-        assert [s.label for s in charts[words.AICORE_CHART].series] == [
-            "NPU 0 chip 0",
-            "NPU 1 chip 0",
-        ]
-        assert charts[words.DEVICE_MEMORY_CHART].series[0].y == (25.0,) * 4
-        assert len(charts[words.POWER_CHART].series) == 1
-        assert panel(page, words.HOST_TITLE).prose.endswith(", every 5 s.")
+        *each, middle = charts[words.AICORE_CHART].series
+        assert [series.y[0] for series in each] == [0, 10, 20]
+        assert {series.role for series in each} == {Role.QUIET}
+        assert (middle.label, middle.y) == ("median of 3 devices", (10,) * 4)
+        assert charts[words.DEVICE_MEMORY_CHART].series[-1].y == (25.0,) * 4
+        assert words.POWER_CHART not in charts
+
+    def test_one_device_is_its_own_median(self):
+        page = page_of([*both_arms(), *samples(devices=(device(0),))])
+        assert len(panel(page, words.HOST_TITLE).charts[0].series) == 1
 
     def test_the_processor(self):
         processor = ProcessorSample(80.0, 60.0, 2.0, 1, 2)
@@ -190,10 +194,21 @@ class TestMachine:
         (chart,) = panel(page, words.HOST_TITLE).charts
         assert [series.y[0] for series in chart.series] == [80.0, 60.0]
 
+    def test_each_launch_has_a_sentence_and_one_is_drawn(self):
+        busy = ProcessorSample(80.0, 10.0, 2.0, 1, 2)
+        quiet = ProcessorSample(5.0, 5.0, 2.0, 1, 2)
+        records = [*samples(OFF, processor=busy), *samples(processor=quiet)]
+        found = panel(page_of([*both_arms(), *records]), words.HOST_TITLE)
+        off, on = found.notes
+        assert off.startswith(f"{launch(OFF).key.id}: processes of others took 70 %")
+        assert on.startswith(f"{launch(CELL.arm).key.id}: the processor looked normal")
+        assert found.charts[0].series[0].y == (5.0,) * 4
+
     def test_devices_that_could_not_be_read(self):
         page = page_of([*both_arms(), *samples(problem="npu-smi is not there")])
         found = panel(page, words.HOST_TITLE)
-        assert found.notes == ("The devices could not be read: npu-smi is not there.",)
+        assert "the devices could not be read (npu-smi is not there)" in found.notes[0]
+        assert found.charts == ()
 
     def test_no_samples_no_panel(self):
         assert words.HOST_TITLE not in titles(page_of(both_arms()))

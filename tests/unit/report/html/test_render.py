@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from specfloor.report.html import words as said
-from specfloor.report.html.model import Standing
-from specfloor.report.html.render import render
+from specfloor.report.html.model import Lines, Series, Standing
+from specfloor.report.html.render import legend, render
 from specfloor.triage.diagnosis import Confidence, Diagnosis, Link, Stage
 from specfloor.triage.findings import Finding
 from tests.unit.builders import CELL, both_arms, launch, natural
@@ -144,6 +144,13 @@ def test_everything_else_from_outside_is_text():
     assert len(markup.all("script")) == 1
     assert markup.all("img") == []
     assert EVIL in markup.one("title").text
+
+
+def test_a_key_names_each_kind_of_line_once():
+    lines = [Series(label, (0, 1), (0, 1)) for label in ("a device", "a device", "median")]
+    keys = [one.label for one in legend(Lines("power", "seconds", tuple(lines)))]
+    assert keys == ["a device", "median"]
+    assert legend(Lines("power", "seconds", (lines[0],))) == ()
 
 
 def test_what_is_not_drawn_keeps_its_words():
