@@ -9,9 +9,7 @@ from specfloor.catalog.model import Release
 from specfloor.host.npu_smi import Device
 from specfloor.judge.evidence import ArmEvidence
 from specfloor.runs.records import Environment, HostSampleRecord, Record
-
-COLLECT = "python collect_env.py in the engine's environment, from vllm-ascend's repository"
-"""How the vendor asks for the environment."""
+from specfloor.vendor import words
 
 
 class Surroundings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,7 +52,7 @@ def _known(
     answers = {launch.version for launch in launches if launch.version}
     yield (
         "vLLM",
-        ", ".join(sorted(answers)) or f"{release.vllm} (the release's; no server answered)",
+        ", ".join(sorted(answers)) or words.NO_ANSWER.format(vllm=release.vllm),
     )
     for name, value in (
         ("vLLM-Ascend", release.vllm_ascend),
@@ -89,18 +87,15 @@ def _known(
 
 
 def _missing(environment: Environment, release: Release) -> Iterator[str]:
-    yield f"the full listing: {COLLECT}; give the file with --attach"
+    yield words.WHOLE_LISTING
     if release.platform != "ascend":
         return
     if not environment.accelerators or environment.npu_smi is None:
-        yield "the devices: npu-smi info; give the file with --attach"
+        yield words.DEVICES
     if environment.cann is None:
-        yield (
-            "the version of CANN: ascend_toolkit_install.info in the toolkit's folder, "
-            "$ASCEND_HOME_PATH"
-        )
+        yield words.CANN
     if environment.driver is None:
-        yield "the version of the driver: version.info in the driver's folder"
+        yield words.DRIVER
 
 
 def _devices(records: Iterable[Record], launches: set[str]) -> Iterator[str]:

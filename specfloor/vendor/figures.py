@@ -15,6 +15,7 @@ from specfloor.judge.cell import (
 from specfloor.judge.evidence import CellEvidence
 from specfloor.judge.floors import Floor, Quantity
 from specfloor.judge.verdict import AcceptanceSummary, Estimate, Interval
+from specfloor.vendor import words
 
 NOTHING = "-"
 
@@ -79,29 +80,29 @@ def _acceptance_rows(bad: Measured, good: Measured | None) -> Iterator[Row]:
             rate = detail.mean
         else:
             yield Row(
-                "acceptance length, mean over requests",
+                words.LENGTH_MEAN,
                 _estimate(there.length_mean if there else None),
                 _estimate(detail.mean),
                 _expected(floor, Quantity.ACCEPTANCE_LENGTH),
             )
     yield Row(
-        "acceptance rate, mean over requests",
+        words.RATE_MEAN,
         _estimate(there.rate_mean if there else None),
         _estimate(rate),
         _expected(floor, Quantity.ACCEPTANCE_RATE),
     )
     yield Row(
-        "acceptance rate, pooled",
+        words.RATE_POOLED,
         _estimate(there.rate_pooled if there else None),
         _estimate(here.rate_pooled if here else None),
     )
     yield Row(
-        "acceptance length, pooled (bonus token counted)",
+        words.LENGTH_POOLED,
         _estimate(there.length_pooled if there else None),
         _estimate(length),
     )
     yield Row(
-        "drafted, accepted tokens",
+        words.COUNTS,
         _drafts(there),
         _drafts(here),
     )
@@ -110,14 +111,14 @@ def _acceptance_rows(bad: Measured, good: Measured | None) -> Iterator[Row]:
 def _speed_rows(bad: Measured, good: Measured | None) -> Iterator[Row]:
     here, there = bad.speed, good.speed if good else None
     yield Row(
-        "speedup (time per output token, off over on)",
+        words.SPEEDUP,
         _speedup(there),
         _speedup(here),
         _expected(here.floor if here else None, Quantity.SPEEDUP),
     )
-    for name, arm in (("off", "off_s"), ("on", "on_s")):
+    for name, arm in ((words.TIME_OFF, "off_s"), (words.TIME_ON, "on_s")):
         yield Row(
-            f"time per output token, speculation {name}, median",
+            name,
             _milliseconds(getattr(there, arm, None)),
             _milliseconds(getattr(here, arm, None)),
         )
@@ -126,7 +127,7 @@ def _speed_rows(bad: Measured, good: Measured | None) -> Iterator[Row]:
 def _expected(floor: Floor | None, quantity: Quantity) -> str:
     if floor is None or floor.quantity is not quantity:
         return NOTHING
-    return f"at least {floor.value:g} (floor since {floor.date}: {floor.reason})"
+    return words.EXPECTED.format(value=floor.value, date=floor.date, reason=floor.reason)
 
 
 def _estimate(estimate: Estimate | None) -> str:
@@ -139,7 +140,8 @@ def _speedup(speed: SpeedJudgement | None) -> str:
     summary = speed.summary if speed else None
     if summary is None:
         return NOTHING
-    pairs = f"{summary.launches} pair{'s' if summary.launches > 1 else ''} of launches"
+    template = words.ONE_PAIR if summary.launches == 1 else words.PAIRS
+    pairs = template.format(launches=summary.launches)
     return f"{summary.speedup:.2f}{_bounds(summary.interval, 2)}, {pairs}"
 
 

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from specfloor.vendor import words
+
 HEAD = 120
 """Lines from the start that are kept: vLLM says its configuration in the first 60 to 100."""
 TAIL = 80
@@ -23,7 +25,7 @@ def read_log(folder: Path, name: str) -> str:
     try:
         return (folder / name).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        return f"[this log could not be read: {error.strerror}]\n"
+        return words.NO_LOG.format(error=error.strerror)
 
 
 def cut_log(text: str) -> str:
@@ -39,7 +41,7 @@ def cut_log(text: str) -> str:
     last = -1
     for number in sorted(kept):
         if number - last > 1:
-            done.append(f"[… {number - last - 1} lines cut …]")
+            done.append(words.CUT.format(lines=number - last - 1))
         done.append(lines[number])
         last = number
     return "\n".join(done) + "\n" if done else ""

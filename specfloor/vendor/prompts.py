@@ -8,6 +8,7 @@ from specfloor.judge.evidence import Block, CellEvidence
 from specfloor.judge.times import clock_of_cell, times_per_token
 from specfloor.signals.choose import choose
 from specfloor.signals.counts import DraftCounts
+from specfloor.vendor import words
 
 SHOWN = 10
 LEAST_DRAFTED = 12
@@ -61,11 +62,7 @@ def prompts_on_acceptance(
     if not found:
         return _first_sent(evidence)
     compared = any(one.good is not None for one in found)
-    rule = (
-        "the largest fall of the acceptance rate from the good side on the same prompt"
-        if compared
-        else "the lowest acceptance rate"
-    )
+    rule = words.BY_FALL if compared else words.BY_RATE
 
     def place(one: Shown) -> tuple[bool, float, int, str]:
         rate = one.counts.rate or 0.0
@@ -73,7 +70,7 @@ def prompts_on_acceptance(
         return (one.counts.drafted < LEAST_DRAFTED, lost, -one.counts.drafted, one.prompt_id)
 
     ordered = sorted(found, key=place)
-    return Choice(f"{rule}, of {len(found)} prompts measured", tuple(ordered[:SHOWN]))
+    return Choice(rule.format(n=len(found)), tuple(ordered[:SHOWN]))
 
 
 def prompts_on_speed(evidence: CellEvidence) -> Choice:
@@ -90,8 +87,7 @@ def prompts_on_speed(evidence: CellEvidence) -> Choice:
     if not both:
         return _first_sent(evidence)
     ordered = sorted(both, key=lambda one: (-(one.on_s or 0) / (one.off_s or 1), one.prompt_id))
-    rule = "the longest time per output token with speculation over that without"
-    return Choice(f"{rule}, of {len(both)} prompts measured", tuple(ordered[:SHOWN]))
+    return Choice(words.BY_TIME.format(n=len(both)), tuple(ordered[:SHOWN]))
 
 
 def _counts(evidence: CellEvidence, family: Family) -> dict[str, tuple[str, DraftCounts]]:
@@ -115,4 +111,4 @@ def _first_sent(evidence: CellEvidence) -> Choice:
     sent: Block | None = next((block for block in blocks if block.requests), None)
     requests = sorted(sent.requests, key=lambda r: (r.ok, r.index)) if sent else []
     shown = tuple(Shown(r.prompt_id, r.domain) for r in requests[:SHOWN])
-    return Choice("the first that were sent, those that failed before others", shown)
+    return Choice(words.BY_ORDER, shown)

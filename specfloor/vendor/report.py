@@ -26,6 +26,7 @@ from specfloor.runs.store import Run, read_run
 from specfloor.triage.diagnosis import Diagnosis
 from specfloor.triage.findings import Finding
 from specfloor.triage.live import diagnose_run, hosts_of
+from specfloor.vendor import words
 from specfloor.vendor.environment import Surroundings, surroundings
 from specfloor.vendor.figures import Measured, Row, measure_good, positions, rows
 from specfloor.vendor.form import (
@@ -171,7 +172,7 @@ def report_of(judged: Judged, reported: CellResult, catalog: Catalog, wishes: Wi
         on=serve(on, cell.arm, cell, family, release),
         choice=choice,
         requests=requests,
-        no_requests=prompts.missing if wishes.texts else "texts were asked to be left out",
+        no_requests=prompts.missing if wishes.texts else words.NOT_SHOWN,
         diagnosis=_diagnosis(judged, cell, catalog),
         checked=tuple(_checked(reported)),
         keywords=keywords(cell, family),
@@ -222,7 +223,13 @@ def _checked(result: CellResult) -> Iterator[str]:
     for fault in result.known.faults if result.known else ():
         fix = fault.fix
         number = f"#{fix.change}" if fix.change.isdigit() else fix.change
-        yield f"{number}, {fix.symptom} (mended in {fix.mended_in}): {fault.state}, {fault.why}"
+        yield words.CHECKED.format(
+            change=number,
+            symptom=fix.symptom,
+            mended_in=fix.mended_in,
+            state=fault.state,
+            why=fault.why,
+        )
 
 
 def _diagnosis(judged: Judged, cell: Cell, catalog: Catalog) -> Diagnosis | None:

@@ -14,6 +14,7 @@ from specfloor.judge.evidence import ArmEvidence, Block
 from specfloor.load.sampling import Sampling, request_body
 from specfloor.load.sets import Workloads
 from specfloor.load.workload import Prompt, fingerprint
+from specfloor.vendor import words
 
 PORT = 8000
 """The port of commands made from the catalogue: vLLM's own default."""
@@ -88,22 +89,18 @@ def served_name(argv: Sequence[str], family: Family) -> str:
 def find_prompts(block: Block | None, family: Family, folder: Path) -> Prompts:
     """Return the prompts of a block from a folder of workloads, if they are still those it sent."""
     if block is None:
-        return Prompts({}, "no request was sent")
+        return Prompts({}, words.NOT_SENT)
     sent = block.sent
     try:
         workloads = Workloads(folder, sent.seed)
         prompts = workloads.prompts(family.workload_set, sent.block.workload)
     except UsageError as error:
-        return Prompts({}, f"{error}; name the folder that has them with --workloads")
+        return Prompts({}, words.NOT_FOUND.format(error=error))
     # a block for speed sends the first of the seeded order
     for some in (prompts, prompts[: sent.prompts]):
         if fingerprint(some) == sent.fingerprint:
             return Prompts({prompt.id: prompt for prompt in some})
-    return Prompts(
-        {},
-        f"{folder} has other prompts than were sent (their fingerprints differ); "
-        "name the folder that has them with --workloads",
-    )
+    return Prompts({}, words.CHANGED.format(folder=folder))
 
 
 def bodies(block: Block, model: str, prompts: Sequence[Prompt]) -> tuple[str, ...]:
