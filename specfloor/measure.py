@@ -15,6 +15,7 @@ from specfloor.load.sampling import Sampling
 from specfloor.load.settings import WorkloadSettings
 from specfloor.load.workload import Prompt, fingerprint
 from specfloor.plan import Launch, Overrides
+from specfloor.progress import Progress
 from specfloor.runs.records import (
     BlockKey,
     BlockRecord,
@@ -22,6 +23,7 @@ from specfloor.runs.records import (
     LaunchKey,
     LaunchRecord,
     Phase,
+    PromptsRecord,
     Purpose,
     Record,
     RequestRecord,
@@ -84,13 +86,18 @@ class Engines(Protocol):
 
 
 class BlockPlan(msgspec.Struct, frozen=True):
-    """All that is needed to send one block; ``continuous_usage`` as of a :class:`Block`."""
+    """All that is needed to send one block; ``continuous_usage`` and ``duration_s`` as of a Block.
+
+    ``keep_prompts`` puts the prompts on record, for blocks whose answers are judged.
+    """
 
     prompts: tuple[Prompt, ...]
     settings: WorkloadSettings
     template: dict[str, Any]
     counting: Counting
     continuous_usage: bool = False
+    duration_s: float | None = None
+    keep_prompts: bool = False
 
 
 class Timeouts(msgspec.Struct, frozen=True):
@@ -173,6 +180,8 @@ class Measurement:
         self._seed = seed
         self._say = say
         self._dead: set[LaunchKey] = set()
+        self._kept: set[str] = set()
+        """Fingerprints of the prompts that are on record."""
         self._clock_zero = clock_zero
 
     def expect(self, jobs: Sequence[Job]) -> None:
@@ -195,8 +204,11 @@ class Measurement:
             with self._started(key, log, overrides) as (engine, record):
                 self._sink(record)
                 self._say(f"{job.place}: healthy after {record.startup_s:.0f} s")
+                progress = Progress([(len(p.prompts), p.duration_s) for p in job.plans], self._say)
                 for block, plan, stop in zip(job.launch.blocks, job.plans, job.stops, strict=True):
-                    self._send(engine, key, block, plan, stop)
+                    progress.begin()
+                    take = functools.partial(self._take_request, stop, progress)
+                    self._send(engine, key, block, plan, take)
                     done += 1
         except NoEngine as reason:
             self._say(f"{job.place}: left out, {reason}")
@@ -238,18 +250,23 @@ class Measurement:
         key: LaunchKey,
         block: BlockKey,
         planned: BlockPlan,
-        stop: StopRule | None,
+        take: StopRule,
     ) -> None:
         sampling = _sampling(planned.settings, block.purpose, self._seed)
+        sent = fingerprint(planned.prompts)
+        if planned.keep_prompts and sent not in self._kept:
+            self._kept.add(sent)
+            self._sink(PromptsRecord(key.id, sent, planned.prompts))
         self._sink(
             BlockRecord(
                 launch=key.id,
                 block=block,
                 prompts=len(planned.prompts),
-                fingerprint=fingerprint(planned.prompts),
+                fingerprint=sent,
                 seed=self._seed,
                 sampling=msgspec.structs.asdict(sampling),
                 template=planned.template,
+                duration_s=planned.duration_s,
             )
         )
         outcome = asyncio.run(
@@ -265,16 +282,18 @@ class Measurement:
                     stall_s=self._timeouts.silence_s,
                     counting=planned.counting,
                     continuous_usage=planned.continuous_usage,
+                    duration_s=planned.duration_s,
                 ),
-                functools.partial(self._take_request, stop),
+                take,
                 self._sink,
                 clock_zero=self._clock_zero,
             )
         )
         self._split(key, Phase.GENERATION, outcome.generation_s + outcome.warmup_s)
+        asked = len(planned.prompts) if planned.duration_s is None else outcome.sent
         self._say(
             f"    {block.workload} {block.tier} c{block.concurrency} {block.purpose}: "
-            f"{outcome.sent - outcome.failed} of {len(planned.prompts)} requests "
+            f"{outcome.sent - outcome.failed} of {asked} requests "
             f"in {outcome.generation_s:.1f} s"
         )
         if outcome.ending in (Ending.CRASHED, Ending.HUNG):
@@ -284,8 +303,11 @@ class Measurement:
                 Finding.HANG if outcome.ending is Ending.HUNG else Finding.CRASH, outcome.sentence
             )
 
-    def _take_request(self, stop: StopRule | None, record: RequestRecord) -> bool:
+    def _take_request(
+        self, stop: StopRule | None, progress: Progress, record: RequestRecord
+    ) -> bool:
         self._sink(record)
+        progress.count()
         return stop is not None and stop(record)
 
     @contextmanager

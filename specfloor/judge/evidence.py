@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from specfloor.cells import OFF, Arm, Cell
+from specfloor.load.workload import Prompt
 from specfloor.runs.records import (
     BlockKey,
     BlockRecord,
@@ -14,6 +15,7 @@ from specfloor.runs.records import (
     FindingRecord,
     LaunchKey,
     LaunchRecord,
+    PromptsRecord,
     Purpose,
     Record,
     RequestRecord,
@@ -62,6 +64,7 @@ class RecordIndex:
         self._launches: dict[str, LaunchRecord] = {}
         self._faults: dict[str, FindingRecord] = {}
         self._sent: dict[tuple[str, BlockKey], BlockRecord] = {}
+        self._prompts: dict[str, tuple[Prompt, ...]] = {}
         self._requests: dict[tuple[str, BlockKey], list[RequestRecord]] = defaultdict(list)
         self._counters: dict[tuple[str, BlockKey], list[CountersRecord]] = defaultdict(list)
         for record in records:
@@ -76,6 +79,8 @@ class RecordIndex:
                 self._counters[record.launch, record.block].append(record)
             case BlockRecord():
                 self._sent[record.launch, record.block] = record
+            case PromptsRecord():
+                self._prompts[record.fingerprint] = record.prompts
             case LaunchRecord():
                 self._launches[record.key.id] = record
             case FindingRecord():
@@ -89,6 +94,10 @@ class RecordIndex:
         for launch, block in self._sent:
             if launch in self._launches:
                 yield self._launches[launch].key, block
+
+    def prompts(self, fingerprint: str) -> tuple[Prompt, ...] | None:
+        """Return the prompts of a set; None where a run does not hold them."""
+        return self._prompts.get(fingerprint)
 
     def fault(self, launch: str) -> FindingRecord | None:
         """Return the first fault of a launch."""

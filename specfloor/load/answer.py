@@ -70,7 +70,7 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``chunk_at`` are the times given to ``feed`` for the chunks that carried tokens, and
     ``chunk_tokens`` how many each carried: the number of its token ids, else what the usage so far
     grew by; empty when a chunk came with neither, since the counts are then unknown. ``text`` is
-    the answer without its reasoning.
+    the answer without its reasoning; the first ``reasoning_chunks`` of the chunks carried that.
     """
 
     chunk_at: tuple[float, ...] = ()
@@ -78,6 +78,7 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     token_ids: tuple[int, ...] = ()
     text: str = ""
     reasoning: str = ""
+    reasoning_chunks: int = 0
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -105,6 +106,8 @@ class AnswerReader:
         self._ids: list[int] = []
         self._text: list[str] = []
         self._reasoning: list[str] = []
+        self._thinks: list[bool] = []
+        """For each chunk that counts, whether it carried reasoning."""
         self._calls: dict[int, tuple[list[str], list[str]]] = {}
         """Pieces of the name and of the arguments, by the index of the call."""
         self._finish_reason: str | None = None
@@ -147,14 +150,14 @@ class AnswerReader:
             self._take_without_choices(chunk)
             return
         choice = chunk.choices[0]
-        carried = False
+        carried = thinks = False
         if (delta := choice.delta) is not None:
             if delta.content:
                 self._text.append(delta.content)
                 carried = True
             if thought := delta.reasoning or delta.reasoning_content:
                 self._reasoning.append(thought)
-                carried = True
+                carried = thinks = True
             if delta.tool_calls:
                 self._take_calls(delta.tool_calls)
                 carried = True
@@ -172,6 +175,7 @@ class AnswerReader:
         if count:
             self._counts.append(count)
             self._at.append(at)
+            self._thinks.append(thinks)
 
     def _take_calls(self, deltas: list[_CallDelta]) -> None:
         for delta in deltas:
@@ -199,6 +203,9 @@ class AnswerReader:
             token_ids=tuple(self._ids),
             text="".join(self._text),
             reasoning="".join(self._reasoning),
+            reasoning_chunks=max(
+                (i for i, thinks in enumerate(self._thinks, 1) if thinks), default=0
+            ),
             finish_reason=self._finish_reason,
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,

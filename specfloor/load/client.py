@@ -1,8 +1,10 @@
 """Sending blocks of requests: closed loop, fixed concurrency, streaming, one record a request."""
 
 import asyncio
+import itertools
+import math
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from enum import StrEnum
 from http import HTTPStatus
 from typing import Any
@@ -70,7 +72,8 @@ class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     a record. ``template`` are the arguments of the chat template that select the tier. A request
     fails after ``request_timeout_s`` seconds; the block is hung when requests are out and nothing
     came for ``stall_s`` seconds. ``continuous_usage`` asks for usage in every chunk, which servers
-    need that send no token ids.
+    need that send no token ids. With ``duration_s`` the prompts are sent over and over, and no new
+    request is made after so many seconds.
     """
 
     launch: str
@@ -83,6 +86,7 @@ class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stall_s: float = 120.0
     counting: Counting = Counting.PER_BLOCK
     continuous_usage: bool = False
+    duration_s: float | None = None
 
     def __post_init__(self) -> None:
         if self.counting is Counting.PER_REQUEST and self.key.concurrency != 1:
@@ -172,6 +176,8 @@ class _Run:
         """The deadlines of the requests that are out."""
         self._bad_end: tuple[Ending, str] | None = None
         self._stop = False
+        self._until = math.inf
+        """When no new request is made any more, on the clock of this module."""
         self._sent = 0
         self._failed = 0
         self._counting_s = 0.0
@@ -188,13 +194,17 @@ class _Run:
             first = await self._scrape() if block.counting is not Counting.NEVER else Scrape()
             self._last_scrape = first
             counted_s, started = self._counting_s, _clock()
-            await self._send_all(block.prompts, self._measure)
+            if block.duration_s is None:
+                await self._send_all(block.prompts, self._measure)
+            else:
+                self._until = started + block.duration_s
+                await self._send_all(itertools.cycle(block.prompts), self._measure)
             generation_s = _clock() - started - (self._counting_s - counted_s)
             if block.counting is Counting.PER_BLOCK:
                 self._last_scrape = await self._scrape()
             if block.counting is not Counting.NEVER:
                 self._count(first, self._last_scrape, index=None)
-        stopped = self._stop and self._sent < len(block.prompts)
+        stopped = self._stop and (block.duration_s is not None or self._sent < len(block.prompts))
         ending, sentence = self._bad_end or (Ending.STOPPED if stopped else Ending.COMPLETE, "")
         return BlockOutcome(
             ending=ending,
@@ -207,13 +217,12 @@ class _Run:
         )
 
     async def _send_all(
-        self, prompts: Sequence[Prompt], send: Callable[[int, Prompt], Awaitable[None]]
+        self, prompts: Iterable[Prompt], send: Callable[[int, Prompt], Awaitable[None]]
     ) -> None:
         """Send prompts with as many workers as the concurrency, each taking the next prompt."""
         todo = iter(enumerate(prompts))
         workers = [
-            asyncio.create_task(self._work(todo, send))
-            for _ in range(min(self._block.key.concurrency, len(prompts)))
+            asyncio.create_task(self._work(todo, send)) for _ in range(self._block.key.concurrency)
         ]
         tasks = [*workers, asyncio.create_task(self._watch())]
         try:
@@ -226,7 +235,7 @@ class _Run:
     async def _work(
         self, todo: Iterator[tuple[int, Prompt]], send: Callable[[int, Prompt], Awaitable[None]]
     ) -> None:
-        while not self._stop and self._bad_end is None:
+        while not self._stop and self._bad_end is None and _clock() < self._until:
             if (following := next(todo, None)) is None:
                 return
             await send(*following)
@@ -283,6 +292,7 @@ class _Run:
             text_sha256=answer.text_sha256,
             text=answer.text,
             reasoning=answer.reasoning,
+            reasoning_chunks=answer.reasoning_chunks,
             token_ids=answer.token_ids,
             speculation=answer.speculation,
             error=error,

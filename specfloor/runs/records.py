@@ -7,6 +7,7 @@ import msgspec
 
 from specfloor.cells import Arm, Cell, slug
 from specfloor.host.npu_smi import Clock, Device, Process
+from specfloor.load.workload import Prompt
 from specfloor.signals.counts import DraftCounts
 from specfloor.triage.findings import Finding
 
@@ -99,7 +100,8 @@ class RequestRecord(
     ``chunk_s`` are seconds after it. ``chunk_tokens`` are the tokens of each chunk that carried
     any, in the order of ``chunk_s``. ``index`` is the place in the seeded order of the block.
     ``error`` is a sentence when the request failed, and then the other fields hold what had come.
-    ``tool_calls`` are in their order and no part of ``text``.
+    ``tool_calls`` are in their order and no part of ``text``, and neither is ``reasoning``, which
+    came in the first ``reasoning_chunks`` of the chunks; the last of these may hold both.
     """
 
     launch: str
@@ -122,6 +124,7 @@ class RequestRecord(
     speculation: PerRequestSpeculation | None = None
     error: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
+    reasoning_chunks: int = 0
 
     @property
     def ok(self) -> bool:
@@ -152,7 +155,8 @@ class BlockRecord(
 
     ``prompts`` is the number of prompts in the order, ``fingerprint`` that of the prompt set,
     ``seed`` that of the order, ``sampling`` every parameter sent, ``template`` the arguments of the
-    chat template that select the tier.
+    chat template that select the tier. With ``duration_s`` the prompts were sent over and over for
+    so many seconds.
     """
 
     launch: str
@@ -162,6 +166,20 @@ class BlockRecord(
     seed: int
     sampling: dict[str, Any]
     template: dict[str, Any]
+    duration_s: float | None = None
+
+
+class PromptsRecord(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="prompts", tag_field="record"
+):
+    """The prompts of a block whose answers are judged, so that a run can be judged without its set.
+
+    Written once for each ``fingerprint``, with the ``launch`` that was sent them first.
+    """
+
+    launch: str
+    fingerprint: str
+    prompts: tuple[Prompt, ...]
 
 
 NoticeKind = Literal["graphs_lost", "draft_eager", "schedule_lost", "other"]
@@ -317,6 +335,7 @@ Record = (
     RequestRecord
     | CountersRecord
     | BlockRecord
+    | PromptsRecord
     | LaunchRecord
     | FindingRecord
     | SplitRecord

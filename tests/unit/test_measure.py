@@ -7,6 +7,7 @@ import pytest
 
 from specfloor import measure
 from specfloor.cells import OFF
+from specfloor.judge.evidence import RecordIndex
 from specfloor.load.client import Counting, Ending
 from specfloor.load.settings import WorkloadSettings
 from specfloor.load.workload import Message, Prompt, fingerprint
@@ -17,6 +18,7 @@ from specfloor.runs.records import (
     FindingRecord,
     LaunchRecord,
     Phase,
+    PromptsRecord,
     Purpose,
     RequestRecord,
     SplitRecord,
@@ -42,7 +44,7 @@ def doubles(monkeypatch):
 def measured(tmp_path, doubles):
     """Return a maker of measurements, whose records and lines it keeps."""
 
-    def make(plan=PLAN, stop_rule=lambda *_: None):
+    def make(plan=PLAN, stop_rule=lambda *_: None, **planned):
         records, lines = [], []
         measurement = Measurement(
             engines=doubles,
@@ -59,6 +61,7 @@ def measured(tmp_path, doubles):
             {"enable_thinking": True},
             Counting.PER_BLOCK,
             continuous_usage=True,
+            **planned,
         )
         jobs = Jobs(
             [
@@ -146,6 +149,21 @@ class TestRecords:
         assert sent.counting is Counting.PER_BLOCK
         assert sent.continuous_usage
         assert sent.template == {"enable_thinking": True}
+
+    def test_prompts_are_on_record_once_where_answers_are_judged(self, measured):
+        measurement = measured(keep_prompts=True)
+        measurement.run_through(1)
+        (record,) = of(measurement, PromptsRecord)
+        assert record == PromptsRecord(OFF0, fingerprint(PROMPTS), PROMPTS)
+        assert RecordIndex(measurement.records).prompts(record.fingerprint) == PROMPTS
+
+    def test_a_duration_is_on_record_and_reaches_the_client(self, measured, doubles):
+        doubles.requests = lambda _: natural(prompts=6)[1:]
+        measurement = measured(duration_s=30.0)
+        measurement.run_through(0)
+        assert {record.duration_s for record in of(measurement, BlockRecord)} == {30.0}
+        assert {block.duration_s for block in doubles.blocks} == {30.0}
+        assert measurement.lines[-1] == "    code off c1 forced: 6 of 6 requests in 2.0 s"
 
     def test_a_launch_knows_its_log(self, measured, tmp_path):
         measurement = measured()

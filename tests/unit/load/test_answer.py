@@ -110,6 +110,19 @@ def test_reasoning_is_kept_apart_in_both_spellings():
     )
     assert (answer.reasoning, answer.text) == ("think more!", "say")
     assert answer.chunk_tokens == (1, 1, 1)
+    assert answer.reasoning_chunks == 3
+
+
+def test_the_chunks_of_the_reasoning_are_counted():
+    answer = read(
+        chunk(ids=[1]),
+        chunk(ids=[2, 3], reasoning="think"),
+        chunk(ids=[4], reasoning=" more"),
+        chunk("say", [5, 6]),
+        DONE,
+    )
+    assert (answer.chunk_tokens, answer.reasoning_chunks) == ((1, 2, 1, 2), 3)
+    assert read(chunk("say", [1]), DONE).reasoning_chunks == 0
 
 
 def test_tokens_without_text_count_and_text_without_tokens_does_not():

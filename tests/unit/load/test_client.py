@@ -204,6 +204,22 @@ def test_stopping_at_the_last_request_is_complete():
     assert with_fake(block(3), stop_at=3).outcome.ending is Ending.COMPLETE
 
 
+def test_with_a_duration_the_prompts_go_round_until_it_is_over():
+    sent = with_fake(block(3, concurrency=2, duration_s=0.5))
+    assert sent.outcome.ending is Ending.COMPLETE
+    assert sent.outcome.sent == len(sent.records) > 6
+    assert [r.index for r in sent.records] == list(range(len(sent.records)))
+    assert all(r.prompt_id == f"p{r.index % 3}" for r in sent.records)
+    assert all(r.ok for r in sent.records)
+    first = min(r.started_s for r in sent.records)
+    assert all(r.started_s - first < 0.5 for r in sent.records)
+
+
+def test_a_block_with_a_duration_can_be_stopped_before_it():
+    sent = with_fake(block(3, duration_s=600.0), stop_at=2)
+    assert (sent.outcome.ending, sent.outcome.sent) == (Ending.STOPPED, 2)
+
+
 def test_an_error_in_taking_records_is_not_swallowed():
     async def main():
         async with serving() as url:
