@@ -65,6 +65,9 @@ def judge_bench(arms: Sequence[Arm], given: Given) -> list[Conclusion]:
     pairs = pairs_of(base, tried)
     if pairs:
         found += _compare_arms(pairs, found, given)
+    elif base and tried:
+        reason = "no two reports of the arms are of the same concurrency"
+        found.append(Conclusion(Finding.BASELINE_INVALID, reason))
     elif not with_spec:
         found.append(_bench_without_acceptance(arms))
     doubts = [arm.run.doubt for arm in arms if arm.run.doubt]

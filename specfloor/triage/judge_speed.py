@@ -50,6 +50,8 @@ def _unlike(off: Group, on: Group, given: Given) -> str | None:
     """Return why two arms cannot be compared; None when they can."""
     if off.role == OFF and off.tally is not None:
         return "the arm without speculation has drafts"
+    if off.role == OFF and off.speed is None and on.speed is not None:
+        return "the arm without speculation shows no speed to compare with"
     if off.speed is None or on.speed is None or given.config.get("same_load") is True:
         return None
     if abs(on.speed.running / (off.speed.running or 1) - 1) <= AS_MANY:

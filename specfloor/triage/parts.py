@@ -266,14 +266,21 @@ def _warn_of_responses(reading: ResponseReading) -> Iterator[Warned]:
 
 
 def _read_bench(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
-    arms = []
+    arms: list[Arm] = []
+    lost: list[str] = []
     foreign = False
     for one in inputs:
         text = one.source.whole()
         foreign = foreign or (one.kind is Kind.BENCH_TEXT and bench_vllm.is_of_sglang(text))
         arm = _arm(one, given)
-        arms += [Arm(arm, one.source.name, run) for run in _bench_runs(one.kind, text)]
+        runs = _bench_runs(one.kind, text)
+        arms += [Arm(arm, one.source.name, run) for run in runs]
+        if not runs:
+            lost.append(one.source.name)
     conclusions = judge_bench(arms, given)
+    if arms and lost:
+        reason = f"{lost[0]}: no report could be read, the file is cut or damaged"
+        conclusions.append(Conclusion(Finding.NO_DATA, reason, {"file": lost[0]}))
     if foreign:
         conclusions = [_unsupported("SGLang benchmark", "sglang")]
     yield Part(

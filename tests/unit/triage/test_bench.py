@@ -296,3 +296,18 @@ def test_the_same_report_in_another_shape_says_the_same(shape, tmp_path):
 def test_tables_in_other_shapes_say_the_same(text, change, tmp_path):
     plain = triaged(tmp_path / "a", {"bench.txt": text})["extract"]["runs"]
     assert triaged(tmp_path / "b", {"bench.txt": change(text)})["extract"]["runs"] == plain
+
+
+def test_an_arm_that_cannot_be_read_is_no_pass(tmp_path):
+    assert verdict(arms(tmp_path / "a", OFF, ON)) == "EXPECTED"
+    lost = OFF.replace("= Serving Benchmark Result =", "= Serving Benchmark Result <")
+    report = arms(tmp_path / "b", lost, ON, baseline=BASELINE)
+    assert verdict(report) == "NO_DATA"
+    assert report["verdict"]["scope"] == {"file": "off.txt"}
+    others = [
+        text.replace("concurrency:             16", f"concurrency:             {n}")
+        for n, text in ((4, OFF), (8, OFF))
+    ]
+    assert others[0] != OFF
+    files = {"c04-off.txt": others[0], "c08-off.txt": others[1], "c16-on.txt": ON}
+    assert verdict(triaged(tmp_path / "c", files, baseline=BASELINE)) == "BASELINE_INVALID"

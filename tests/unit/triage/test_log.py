@@ -539,3 +539,12 @@ def test_an_acceptance_line_that_is_not_found_is_still_missed(word, damage, tmp_
 def test_a_cumulative_line_that_is_not_found_is_missed(tmp_path):
     report = triaged(tmp_path, {"server.log": V0.replace("Speculative m", "S m", 1)})
     assert report["extract"]["incomplete_lines"] == 1
+
+
+def test_an_arm_without_speculation_that_shows_no_speed_is_no_measure(tmp_path):
+    off = log(20, counts=lambda *_: None)
+    files = {"off.log": off, "on.log": log(20)}
+    assert verdict(triaged(tmp_path / "a", files)) == "EXPECTED"
+    report = triaged(tmp_path / "b", files | {"off.log": off.partition("Avg gen")[0]})
+    assert verdict(report) == "BASELINE_INVALID"
+    assert "shows no speed" in report["verdict"]["reason"]
