@@ -22,7 +22,7 @@ ENVIRONMENT = Release(
     vllm="0",
     import_check="import torch, transformers, xgrammar",
     steps=(
-        InstallStep(pip=("torch==2.13.0",), fallback_index="torch-cpu"),
+        InstallStep(pip=("torch==2.13.0+cpu",), fallback_index="torch-cpu"),
         InstallStep(
             pip=(
                 "aiohttp",
