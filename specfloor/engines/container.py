@@ -1,4 +1,4 @@
-"""The command of a server in a container: image, devices, mounts, and what removes it at the end."""
+"""A server's command in a container: image, devices, mounts, and what removes it at the end."""
 
 import os
 import shutil

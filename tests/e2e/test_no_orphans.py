@@ -84,7 +84,9 @@ from specfloor.engines.server import Server
 engine, folder, mode, ending = sys.argv[1], Path(sys.argv[2]), sys.argv[3], sys.argv[4]
 pids = str(folder / "pids")
 server = Server.start(
-    lambda port: Command((sys.executable, engine, str(port), mode, pids)),
+    lambda port: Command(
+        (sys.executable, engine, str(port), mode, pids), cleanup=("touch", str(folder / "cleaned"))
+    ),
     log=folder / "engine.log", deadline_s=60, grace_s=0.5,
 )
 if ending == "fork" and os.fork() == 0:
@@ -188,6 +190,7 @@ def test_nothing_survives_the_harness(tmp_path, engine, mode, ending):
             (tmp_path / "go").touch()
         process.wait(PATIENCE_S)
         wait_until("all are gone", lambda: all(map(gone, [*family, guard])))
+        assert (tmp_path / "cleaned").exists(), "what the command leaves behind is removed"
 
 
 def test_a_guard_that_is_asked_to_end_takes_the_engine_with_it(start, tmp_path):

@@ -1,4 +1,4 @@
-"""A stand-in for ``docker``: takes ``run`` and ``rm`` as strictly as the real one, runs on the host.
+"""A stand-in for ``docker``: takes ``run`` and ``rm`` as strictly as the real one, on the host.
 
 ``STANDIN_DOCKER`` names a folder: invocations are appended to ``calls.jsonl`` there, and its file
 ``python`` names the interpreter that is ``python3`` in every image. Only what ``--env`` passes on,
@@ -6,6 +6,7 @@ and ``PATH``, reaches the process, as in a container.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -69,10 +70,8 @@ def _run(asked: argparse.Namespace) -> int:
 def _remove(name: str) -> int:
     pid = FOLDER / f"{name}.pid"
     if pid.exists():
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(int(pid.read_text(encoding="utf-8")), signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         pid.unlink()
     return 0
 
