@@ -6,9 +6,10 @@ from collections.abc import Collection
 import msgspec
 
 from specfloor.catalog import Catalog
+from specfloor.catalog.pairs import pair_fault
 from specfloor.catalog.variables import known_variables, unread
-from specfloor.catalog.versions import FieldVersion, read_version, version_of_image
-from specfloor.errors import UsageError
+from specfloor.catalog.versions import FieldVersion, version_of_image
+from specfloor.host.ascend import is_driver_number
 from specfloor.host.collect_env import EnvironmentText
 from specfloor.host.npu_smi import NpuTable
 from specfloor.triage.evidence import Warned
@@ -118,16 +119,13 @@ def _of_versions(text: EnvironmentText, given: Given, catalog: Catalog) -> list[
         if tagged is not None and tagged.version != ours.version:
             message = f"the image is tagged {tag} and holds vllm-ascend {ours.raw}"
             found.append(Warned("image_tag_differs", message))
-    if text.vllm is None or ours is None or ours.development_build or text.vllm.development_build:
-        return found
-    pair = catalog.releases.get(ours.version)
-    fits = pair.vllm if pair is not None else None
-    if fits is not None and fits != text.vllm.version:
-        message = f"vllm-ascend {ours.version} goes with vllm {fits}, not {text.vllm.version}"
-        found.append(Warned("version_pair", message))
-    elif fits is None and _base(ours.version) != _base(text.vllm.version):
-        message = f"vllm-ascend {ours.version} and vllm {text.vllm.version} are not of one release"
-        found.append(Warned("version_pair", message))
+    if text.vllm and ours and (fault := pair_fault(catalog, text.vllm, ours)):
+        found.append(Warned("version_pair", fault))
+    told = given.config.get("cann")
+    for cann in dict.fromkeys((text.cann, told if isinstance(told, str) else None)):
+        if cann is not None and is_driver_number(cann):
+            message = f"CANN {cann} is the number of a driver, and not a version of CANN"
+            found.append(Warned("driver_as_cann", message))
     return found
 
 
@@ -148,13 +146,6 @@ def _of_variables(
 
 def _of_tag(tag: str) -> FieldVersion | None:
     return version_of_image(tag if ":" in tag else f"image:{tag}")
-
-
-def _base(version: str) -> str:
-    try:
-        return ".".join(read_version(version).version.split(".")[:2])
-    except UsageError:
-        return version
 
 
 def _version(version: FieldVersion | None, *, declared: bool) -> Extract | None:

@@ -21,7 +21,7 @@ def judge_npu(table: NpuTable, server_pids: Sequence[int]) -> list[Conclusion]:
             Conclusion(Finding.BASELINE_INVALID, reason, scope),
             Conclusion(Finding.HARDWARE, "the chips are shared", scope),
         ]
-    bad = [d for d in table.unwell if d.health not in ("Warning", "NA", "")]
+    bad = [device for device in table.devices if device.fails]
     if bad:
         names = ", ".join(f"NPU {d.npu} chip {d.chip} ({d.health})" for d in bad)
         scope = {"npus": sorted({d.npu for d in bad})}

@@ -88,6 +88,7 @@ def test_other_texts_are_no_environment(text):
     [
         ("vLLM Version: 0.23.0", "vLLM Version: 0.22.0", "version_pair"),
         ("version=8.5.0", "", "cann_unknown"),
+        ("version=8.5.0", "version=25.5.2", "driver_as_cann"),
         ("3308 / 65536", "65500/ 65536", "memory_full"),
         ("| OK            | 96.3", "| Warning       | 96.3", "device_unwell"),
     ],
@@ -107,6 +108,12 @@ def test_what_is_warned_of_and_what_not(old, new, code, tmp_path):
 def test_the_tag_of_the_image(tag, differs, tmp_path):
     report = triaged(tmp_path, {"env.txt": COMPLETE}, config={"image_tag": tag})
     assert ("image_tag_differs" in codes(report)) is differs
+
+
+@pytest.mark.parametrize(("told", "driver"), [("25.5.2", True), ("9.1.0", False), (25, False)])
+def test_a_number_that_the_user_takes_for_canns(told, driver, tmp_path):
+    report = triaged(tmp_path, {"env.txt": COMPLETE}, config={"cann": told})
+    assert ("driver_as_cann" in codes(report)) is driver
 
 
 def test_a_variable_that_the_release_does_not_read(tmp_path):
