@@ -1,6 +1,6 @@
 """What a diagnosis says at the end of a paragraph: likely causes, what is cleared, what is next."""
 
-from specfloor.triage.diagnosis import Diagnosis
+from specfloor.triage.diagnosis import Diagnosis, Stage
 
 _SHOWN = 3
 """Causes and experiments in a paragraph; JSON has them all."""
@@ -11,11 +11,11 @@ def cause_lines(diagnosis: Diagnosis) -> list[str]:
     causes = diagnosis.causes
     if not (causes or diagnosis.exonerated):
         return []
-    shapes = [link for link in diagnosis.links if link.signature is not None]
     lines = ["Likely cause:"]
-    for link in shapes[:1]:
-        told = f": {'; '.join(link.evidence)}" if link.evidence else ""
-        lines.append(f"  signature {link.signature}{told}.")
+    for link in diagnosis.links:
+        if link.stage is Stage.ACCEPTANCE and link.evidence:
+            shape = f"signature {link.signature}" if link.signature else "no signature"
+            lines.append(f"  {shape}: {'; '.join(link.evidence)}.")
     lines += [f"  {link.confidence} ({link.stage}): {link.sentence}." for link in causes[:_SHOWN]]
     if len(causes) > _SHOWN:
         lines.append(f"  and {len(causes) - _SHOWN} more that are possible.")

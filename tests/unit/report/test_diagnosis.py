@@ -3,18 +3,34 @@
 from pathlib import Path
 
 import msgspec
+from click.testing import CliRunner
 
 from specfloor.catalog import load_catalog
 from specfloor.cells import Cell
+from specfloor.commands.report import report
+from specfloor.judge.run import Basis, Wanted, write_basis
 from specfloor.ledger import read_ledger
 from specfloor.report.diagnosis import cause_lines
 from specfloor.report.files import markdown, write_files
 from specfloor.report.known import known_lines
 from specfloor.report.paragraphs import paragraph
-from specfloor.triage.diagnosis import Diagnosis
+from specfloor.runs.records import Purpose
+from specfloor.runs.store import RunWriter
+from specfloor.triage.diagnosis import Confidence, Diagnosis, Link, Stage
+from specfloor.triage.findings import Finding
 from specfloor.triage.live import diagnose_run
-from tests.unit.builders import CELL, both_arms, catalog, floor, info, judged, report_only
-from tests.unit.triage.test_regressions import CASES, diagnosed, measured
+from tests.unit.builders import (
+    CELL,
+    RULE,
+    both_arms,
+    catalog,
+    floor,
+    floors,
+    info,
+    judged,
+    report_only,
+)
+from tests.unit.triage.test_regressions import CASES, diagnosed, flat, measured, recorded
 
 (GLM,) = [case for case in CASES if case.row == "10878"]
 FOLDER = Path("reports/r1")
@@ -30,6 +46,19 @@ def test_the_cause_comes_with_its_signature_its_fix_and_what_to_do():
     steps = [line for line in lines if line.startswith("  next: ")]
     assert len(steps) == 3
     assert "num_speculative_tokens 1" in steps[0]
+
+
+def test_where_a_loss_is_shows_without_a_signature_too():
+    link = Link(
+        Stage.ACCEPTANCE,
+        Finding.ACCEPT_REGRESSION,
+        Confidence.SHOWN,
+        "it fell",
+        ("only with graph: 0.4 with it, 0.7 without",),
+    )
+    lines = cause_lines(Diagnosis(CELL, (link,), ("the configuration: it is in effect",)))
+    assert lines[1] == "  no signature: only with graph: 0.4 with it, 0.7 without."
+    assert lines[2] == "  not the configuration: it is in effect."
 
 
 def test_nothing_to_say_is_nothing():
@@ -78,3 +107,27 @@ def test_the_plan_says_what_the_ledger_has_not_read():
     cell = Cell("0.99.0", "glm-5", "mtp", 3, "code", "off", 1)
     (line,) = known_lines([cell], known, read_ledger())
     assert line.startswith("  UNKNOWN faults of 0.99.0: 0.99.0 is past what the ledger has read")
+
+
+def stored(folder, case):
+    """Write a run of one cell and return its folder."""
+    cell = Cell(case.affected, case.family, case.method, case.k, "code", "off", 1)
+    entry = floor(0.6, family=case.family, method=case.method)
+    basis = Basis((Wanted(cell, frozenset({Purpose.NATURAL})),), floors(entry), RULE)
+    with RunWriter(folder, info()) as writer:
+        write_basis(basis, writer.folder)
+        for record in recorded(case, cell, case.chances):
+            writer.append(record)
+    return str(folder)
+
+
+def test_the_command_tells_what_a_loss_takes_from_a_run_beside(tmp_path):
+    graph = stored(tmp_path / "graph", GLM)
+    eager = msgspec.structs.replace(GLM, serve=("--enforce-eager",), chances=flat(0.87, 0.8, 0.8))
+    beside = stored(tmp_path / "eager", eager)
+
+    alone = CliRunner().invoke(report, [graph])
+    assert "Likely cause:" in alone.output
+    assert "graph" not in alone.output.partition("Likely cause:")[2].partition("Evidence:")[0]
+    both = CliRunner().invoke(report, [graph, "--beside", beside])
+    assert "only with graph: 0.41" in both.output
