@@ -58,7 +58,6 @@ class BugReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     form: Form
     title: str
     findings: tuple[Finding, ...]
-    verdict: Verdict | None
     said: tuple[str, ...]
     excerpts: tuple[tuple[str, str], ...]
     good: str | None
@@ -158,7 +157,6 @@ def report_of(judged: Judged, reported: CellResult, catalog: Catalog, wishes: Wi
         form=form,
         title=title(form, _in_few_words(bad, findings), cell, family, release),
         findings=findings,
-        verdict=reported.verdict,
         said=tuple(paragraph(j, Path()) for j in broken),
         excerpts=tuple(_ends(run.folder, arms)),
         good=_name_of_good(book, good),
