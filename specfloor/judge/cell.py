@@ -35,7 +35,7 @@ from specfloor.runs.records import FindingRecord, Purpose
 from specfloor.signals.choose import BlockSignals, choose
 from specfloor.signals.counts import RequestCounts, Rung
 from specfloor.triage.findings import Finding
-from specfloor.triage.signatures import Figures
+from specfloor.triage.shares import Figures
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -155,7 +155,12 @@ def judge_cell_speed(
     replace = msgspec.structs.replace
     floor, report_only = _floor_or_reason(entry)
     clock = clock_of_cell(evidence)
-    times = [_launch_times(arm, clock) for arm in (*evidence.off, *evidence.on)]
+    apart = _on_different_hosts(evidence)
+    times = [
+        _launch_times(arm, clock)
+        for arm in (*evidence.off, *evidence.on)
+        if arm.key.repeat not in apart
+    ]
     launches = [launch for launch in times if launch is not None]
     judged = SpeedJudgement(
         cell=evidence.cell,
@@ -227,6 +232,15 @@ def acceptance_floor(
         beta=rule.beta,
         margin=rule.margin,
     )
+
+
+def _on_different_hosts(evidence: CellEvidence) -> set[int]:
+    """Return the rounds whose arms ran on different hosts: their speeds are no pair."""
+    hosts: dict[int, set[str | None]] = {}
+    for arm in (*evidence.off, *evidence.on):
+        if arm.launch:
+            hosts.setdefault(arm.key.repeat, set()).add(arm.launch.host)
+    return {repeat for repeat, found in hosts.items() if len(found) > 1}
 
 
 def _launch_times(arm: ArmEvidence, clock: Clock) -> LaunchTimes | None:

@@ -13,7 +13,7 @@ from specfloor.judge.evidence import Block
 from specfloor.judge.verdict import Estimate
 from specfloor.signals.choose import BlockSignals
 from specfloor.signals.counts import DraftCounts, RequestCounts
-from specfloor.triage.signatures import (
+from specfloor.triage.shares import (
     FULL_DRAFTS,
     LEVEL,
     Figures,

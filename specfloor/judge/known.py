@@ -16,9 +16,10 @@ from specfloor.judge.verdict import Verdict
 from specfloor.ledger.model import Facet, Kind, Ledger, Signature
 from specfloor.ledger.names import ledger_family, ledger_method
 from specfloor.triage.causes import Causes, KnownFix, facets_of_k, known_faults
-from specfloor.triage.chain import ACCEPTANCE
+from specfloor.triage.facts import ACCEPTANCE
 from specfloor.triage.findings import Finding
-from specfloor.triage.signatures import Figures, Range, Seen, seen_in
+from specfloor.triage.shares import Figures, Range
+from specfloor.triage.signatures import Seen, seen_in
 
 SAME_TEXTS = 0.9
 """Share of the prompts with the same text on both arms from which the target is as it should be:

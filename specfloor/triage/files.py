@@ -13,10 +13,11 @@ from specfloor.ledger import read_ledger
 from specfloor.ledger.model import Facet
 from specfloor.ledger.names import find_family, ledger_method
 from specfloor.triage.causes import facets_of_k
-from specfloor.triage.chain import ACCEPTANCE, Facts, diagnose
+from specfloor.triage.chain import diagnose
 from specfloor.triage.conclusions import Conclusion, doubted, in_order
 from specfloor.triage.environment import warn_of_environment
 from specfloor.triage.evidence import Warned
+from specfloor.triage.facts import ACCEPTANCE, Facts
 from specfloor.triage.findings import Finding
 from specfloor.triage.given import Given
 from specfloor.triage.inputs import open_inputs

@@ -17,14 +17,12 @@ from specfloor.triage.findings import Finding
 from specfloor.triage.given import Given
 from specfloor.triage.judge_speed import speed_of_logs
 from specfloor.triage.roles import COMPARED_WITH, NEW, OFF, OLD, ON, REFERENCE
+from specfloor.triage.shares import falls_against, falls_of, profile_of
 from specfloor.triage.signatures import (
     Seen,
     dead_positions,
     extreme,
     fallen_positions,
-    falls_against,
-    falls_of,
-    profile_of,
     shape_alone,
     shape_of_falls,
 )

@@ -23,11 +23,13 @@ from specfloor.judge.upgrade import UpgradeJudgement
 from specfloor.judge.verdict import SpeedSummary, Verdict
 from specfloor.ledger.model import AVOIDED_BY, Facet, Ledger
 from specfloor.runs.records import Environment, HostSampleRecord, LaunchKey, Record
-from specfloor.triage.chain import ACCEPTANCE, ENDS, INVALID, Facts, Speed, diagnose
+from specfloor.triage.chain import diagnose
 from specfloor.triage.conclusions import Conclusion
 from specfloor.triage.diagnosis import Diagnosis
+from specfloor.triage.facts import ACCEPTANCE, ENDS, INVALID, Facts, Speed
 from specfloor.triage.findings import Finding
-from specfloor.triage.signatures import Contrast, Share, needs, odd_ones
+from specfloor.triage.shares import Share
+from specfloor.triage.signatures import Contrast, needs, odd_ones
 from specfloor.triage.steps import Place
 
 _DEVICE_FLAGS = frozenset({"device_unwell"})

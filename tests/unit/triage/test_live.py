@@ -91,7 +91,7 @@ def test_a_crash_of_both_arms_exonerates_speculation():
     records = [fault(Finding.CRASH, OFF), fault(Finding.CRASH, ON)]
     diagnosis = diagnosed(records)
     assert [link.finding for link in diagnosis.links] == [Finding.CRASH, Finding.BASELINE_INVALID]
-    assert diagnosis.exonerated[0].startswith("speculation: without it a launch failed too")
+    assert diagnosis.exonerated[0] == "speculation: a launch without it failed too"
 
 
 def test_a_broken_off_arm_is_no_baseline():

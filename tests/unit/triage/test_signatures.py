@@ -4,21 +4,18 @@ import numpy as np
 import pytest
 
 from specfloor.ledger.model import Signature
-from specfloor.triage.signatures import (
+from specfloor.triage.shares import (
     Figures,
     Range,
     Share,
     Trend,
-    dead_positions,
     fall_between,
     falls_against,
     falls_of,
-    needs,
-    odd_ones,
     profile_of,
-    seen_in,
     share,
 )
+from specfloor.triage.signatures import dead_positions, needs, odd_ones, seen_in
 from specfloor.triage.tally import Tally
 
 RUNS = 200
