@@ -37,7 +37,9 @@ def test_vllm_takes(vllm, what, answers):
 @every_release
 @pytest.mark.parametrize("key", ADDITIONAL)
 def test_no_release_knows_the_misspelled_key(vllm_ascend, key, sources):
-    assert sources[vllm_ascend].keys.unknown(ADDITIONAL[key]) == [key]
+    # a release without the whole setting does not know what it is in either
+    (unknown,) = sources[vllm_ascend].keys.unknown(ADDITIONAL[key])
+    assert unknown in (key, key.partition(".")[0])
 
 
 @every_release
