@@ -264,6 +264,14 @@ class TestColours:
         assert colour(browser, "body") == "rgba(255, 255, 255, 1)"
 
 
+def test_nothing_is_cut_off_on_paper(opened):
+    # A4 between margins of 1 cm
+    browser = opened(width=718)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 718
+
+
 def test_paper_has_every_cell_open(opened):
     browser = opened()
     browser.execute_script("dispatchEvent(new Event('beforeprint'))")
