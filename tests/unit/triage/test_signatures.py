@@ -70,6 +70,14 @@ def test_shapes_against_a_floor_alone(now, expected):
     assert seen(now, floor=0.6) == (expected or ([ALL] if now.rate < 0.2 else []))
 
 
+@pytest.mark.parametrize("profile", [(0.85, 0.46, 0.19), (0.68, 0.40, 0.18)])
+def test_the_steepest_healthy_profiles_bear_no_signature(profile):
+    """Those that vLLM-Ascend's own tests hold Qwen3-Next and Qwen3-8B to."""
+    healthy = tally(*profile)
+    assert seen(healthy) == []
+    assert seen(healthy, floor=0.95 * healthy.rate) == []
+
+
 def test_positions_that_break_off_show_without_anything_expected():
     assert seen(tally(0.27, 0.0)) == [LATER]
     assert dead_positions(profile_of(tally(0.27, 0.0))) == (1,)
@@ -182,7 +190,7 @@ def test_without_a_profile_a_floor_calls_no_healthy_draft_ill():
     assert wrong <= 0.02 * RUNS
     fading = [simulated(rng, (0.86, 0.72, 0.65, 0.60, 0.55)) for _ in range(RUNS)]
     assert sum(bool(seen(one)) for one in fading) <= 0.02 * RUNS
-    broken = [simulated(rng, (0.87, 0.30, 0.30)) for _ in range(RUNS)]
+    broken = [simulated(rng, (0.87, 0.25, 0.25)) for _ in range(RUNS)]
     assert sum(seen(one, floor=0.6) == [LATER] for one in broken) >= 0.9 * RUNS
 
 
