@@ -126,12 +126,15 @@ def shape_alone(profile: Profile, floor: float | None) -> Seen | None:
 
     A draft fades: the chance to be accepted after the position before does not rise with the
     position. So the rate that is expected is a bound on position 1: were every chance the same, c,
-    the rate would be (c + c² + … + cᵏ) ÷ k, and position 1 of a healthy draft is c or more.
+    the rate would be (c + c² + … + cᵏ) ÷ k, and position 1 of a healthy draft is c or more. Drafts
+    that copy (n-grams, suffixes) do rise: where a later chance is higher for certain, the bound is
+    not used.
     """
     if not profile.positions or profile.positions[0] is None or not profile.full:
         return None
     first = profile.positions[0]
-    least = _even_chance(floor, len(profile.positions)) if floor else None
+    rises = any(one is not None and one.low > first.high for one in profile.after[1:])
+    least = _even_chance(floor, len(profile.positions)) if floor and not rises else None
     if least is not None and first.high < least - POSITION_SLIP:
         return Seen(
             Signature.ALL_POSITIONS,

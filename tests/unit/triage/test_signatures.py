@@ -78,6 +78,11 @@ def test_the_steepest_healthy_profiles_bear_no_signature(profile):
     assert seen(healthy, floor=0.95 * healthy.rate) == []
 
 
+def test_drafts_that_copy_rise_and_bear_no_signature():
+    copying = tally(0.50, 0.46, 0.43, 0.40)
+    assert seen(copying, floor=0.5) == []
+
+
 def test_positions_that_break_off_show_without_anything_expected():
     assert seen(tally(0.27, 0.0)) == [LATER]
     assert dead_positions(profile_of(tally(0.27, 0.0))) == (1,)
