@@ -10,7 +10,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from specfloor.host.sampling import HostSampler
 from specfloor.load.client import Block, Counting, Ending, Endpoint, run_block
+from specfloor.load.open_loop import OpenLoop
 from specfloor.load.sampling import Sampling
 from specfloor.load.settings import WorkloadSettings
 from specfloor.load.workload import Prompt, fingerprint
@@ -86,9 +88,11 @@ class Engines(Protocol):
 
 
 class BlockPlan(msgspec.Struct, frozen=True):
-    """All that is needed to send one block; ``continuous_usage`` and ``duration_s`` as of a Block.
+    """All that is needed to send one block.
 
-    ``keep_prompts`` puts the prompts on record, for blocks whose answers are judged.
+    ``continuous_usage``, ``duration_s`` and ``open_loop`` are as of a
+    :class:`~specfloor.load.client.Block`; ``keep_prompts`` puts the prompts on record, for blocks
+    whose answers are judged.
     """
 
     prompts: tuple[Prompt, ...]
@@ -98,6 +102,7 @@ class BlockPlan(msgspec.Struct, frozen=True):
     continuous_usage: bool = False
     duration_s: float | None = None
     keep_prompts: bool = False
+    open_loop: OpenLoop | None = None
 
 
 class Timeouts(msgspec.Struct, frozen=True):
@@ -128,6 +133,9 @@ class Runner(Protocol):
 
     def finish(self, job: Job) -> None:
         """Return once a job has run, however it ended; never run one twice."""
+
+    def close(self) -> None:
+        """End what still runs; nothing is asked for afterwards."""
 
 
 class Jobs:
@@ -160,6 +168,8 @@ class Measurement:
         seed: recorded with every block.
         say: takes one line a phase for the user.
         clock_zero: the reading of ``time.perf_counter`` at which the run's clock started.
+        host_period_s: seconds between samples of this machine while one of its servers is measured;
+            0 takes none.
     """
 
     def __init__(
@@ -172,6 +182,7 @@ class Measurement:
         seed: int,
         say: Say,
         clock_zero: float,
+        host_period_s: float = 0.0,
     ) -> None:
         self._engines = engines
         self._sink = sink
@@ -183,9 +194,13 @@ class Measurement:
         self._kept: set[str] = set()
         """Fingerprints of the prompts that are on record."""
         self._clock_zero = clock_zero
+        self._host_period_s = host_period_s
 
     def expect(self, jobs: Sequence[Job]) -> None:
         """Nothing to do: one host runs one job at a time, when it is asked for."""
+
+    def close(self) -> None:
+        """Nothing to do: each job ends its own server."""
 
     def finish(self, job: Job) -> None:
         """Run a launch; what goes wrong with its engine becomes a record."""
@@ -201,7 +216,10 @@ class Measurement:
             with self._timed(key, Phase.INSTALL):
                 self._engines.prepare(key)
             self._say(f"{job.place}: starting")
-            with self._started(key, log, overrides) as (engine, record):
+            with (
+                self._started(key, log, overrides) as (engine, record),
+                self._host_sampled(record) as host,
+            ):
                 self._sink(record)
                 self._say(f"{job.place}: healthy after {record.startup_s:.0f} s")
                 progress = Progress([(len(p.prompts), p.duration_s) for p in job.plans], self._say)
@@ -209,6 +227,7 @@ class Measurement:
                     progress.begin()
                     take = functools.partial(self._take_request, stop, progress)
                     self._send(engine, key, block, plan, take)
+                    host.drain()
                     done += 1
         except NoEngine as reason:
             self._say(f"{job.place}: left out, {reason}")
@@ -244,6 +263,15 @@ class Measurement:
                 with self._timed(key, Phase.START):
                     running.close()
 
+    def _host_sampled(self, record: LaunchRecord) -> HostSampler:
+        """Return what samples this machine, which is not that of a server started elsewhere."""
+        return HostSampler(
+            self._sink,
+            record.key.id,
+            clock=lambda: time.perf_counter() - self._clock_zero,
+            period_s=self._host_period_s if record.argv else 0.0,
+        )
+
     def _send(
         self,
         engine: Running,
@@ -267,6 +295,7 @@ class Measurement:
                 sampling=msgspec.structs.asdict(sampling),
                 template=planned.template,
                 duration_s=planned.duration_s,
+                rate_per_s=planned.open_loop.rate_per_s if planned.open_loop else None,
             )
         )
         outcome = asyncio.run(
@@ -283,6 +312,7 @@ class Measurement:
                     counting=planned.counting,
                     continuous_usage=planned.continuous_usage,
                     duration_s=planned.duration_s,
+                    open_loop=planned.open_loop,
                 ),
                 take,
                 self._sink,

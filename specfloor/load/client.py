@@ -1,10 +1,11 @@
-"""Sending blocks of requests: closed loop, fixed concurrency, streaming, one record a request."""
+"""Sending blocks of requests, in a closed or an open loop: streaming, one record a request."""
 
 import asyncio
+import contextlib
 import itertools
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from enum import StrEnum
 from http import HTTPStatus
 from typing import Any
@@ -14,6 +15,7 @@ import msgspec
 
 from specfloor.load.answer import AnswerError, AnswerReader
 from specfloor.load.metrics import read_scrape
+from specfloor.load.open_loop import OpenLoop
 from specfloor.load.sampling import Sampling, request_body
 from specfloor.load.workload import Prompt
 from specfloor.runs.records import BlockKey, CountersRecord, RequestRecord
@@ -73,7 +75,8 @@ class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fails after ``request_timeout_s`` seconds; the block is hung when requests are out and nothing
     came for ``stall_s`` seconds. ``continuous_usage`` asks for usage in every chunk, which servers
     need that send no token ids. With ``duration_s`` the prompts are sent over and over, and no new
-    request is made after so many seconds.
+    request is made after so many seconds. With ``open_loop`` each prompt is sent when it is due,
+    and the concurrency of ``key`` bounds only the warm-up.
     """
 
     launch: str
@@ -87,10 +90,17 @@ class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     counting: Counting = Counting.PER_BLOCK
     continuous_usage: bool = False
     duration_s: float | None = None
+    open_loop: OpenLoop | None = None
 
     def __post_init__(self) -> None:
-        if self.counting is Counting.PER_REQUEST and self.key.concurrency != 1:
+        alone = self.key.concurrency == 1 and self.open_loop is None
+        if self.counting is Counting.PER_REQUEST and not alone:
             raise ValueError("counters belong to one request only at concurrency 1")
+        if self.open_loop is not None:
+            if self.duration_s is not None:
+                raise ValueError("an open loop ends with its last arrival")
+            if len(self.open_loop.due_s) != len(self.prompts):
+                raise ValueError("every prompt of an open loop is due at a time of its own")
 
 
 class Ending(StrEnum):
@@ -176,6 +186,8 @@ class _Run:
         """The deadlines of the requests that are out."""
         self._bad_end: tuple[Ending, str] | None = None
         self._stop = False
+        self._over = asyncio.Event()
+        """Set once no further request is made, for those that wait until they are due."""
         self._until = math.inf
         """When no new request is made any more, on the clock of this module."""
         self._sent = 0
@@ -194,7 +206,9 @@ class _Run:
             first = await self._scrape() if block.counting is not Counting.NEVER else Scrape()
             self._last_scrape = first
             counted_s, started = self._counting_s, _clock()
-            if block.duration_s is None:
+            if block.open_loop is not None:
+                await self._send_when_due(block.prompts, block.open_loop)
+            elif block.duration_s is None:
                 await self._send_all(block.prompts, self._measure)
             else:
                 self._until = started + block.duration_s
@@ -221,9 +235,28 @@ class _Run:
     ) -> None:
         """Send prompts with as many workers as the concurrency, each taking the next prompt."""
         todo = iter(enumerate(prompts))
-        workers = [
-            asyncio.create_task(self._work(todo, send)) for _ in range(self._block.key.concurrency)
-        ]
+        await self._watched([self._work(todo, send) for _ in range(self._block.key.concurrency)])
+
+    async def _send_when_due(self, prompts: Sequence[Prompt], loop: OpenLoop) -> None:
+        """Send each prompt when it is due, whatever has become of those before it."""
+        began = _clock()
+        await self._watched(
+            [
+                self._wait_and_measure(index, prompt, began + due)
+                for index, (prompt, due) in enumerate(zip(prompts, loop.due_s, strict=True))
+            ]
+        )
+
+    async def _wait_and_measure(self, index: int, prompt: Prompt, due: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(due - _clock()):
+                await self._over.wait()
+        if not self._over.is_set():
+            await self._measure(index, prompt, due)
+
+    async def _watched(self, work: Iterable[Coroutine[Any, Any, None]]) -> None:
+        """Do all of the work side by side, with an eye on the server."""
+        workers = [asyncio.create_task(one) for one in work]
         tasks = [*workers, asyncio.create_task(self._watch())]
         try:
             await asyncio.gather(*workers)
@@ -243,17 +276,18 @@ class _Run:
     async def _warm(self, index: int, prompt: Prompt) -> None:
         await self._request(index, prompt)
 
-    async def _measure(self, index: int, prompt: Prompt) -> None:
+    async def _measure(self, index: int, prompt: Prompt, due: float | None = None) -> None:
         self._sent += 1
-        record = await self._request(index, prompt)
+        record = await self._request(index, prompt, due)
         self._failed += not record.ok
         if self._on_record(record):
             self._stop = True
+            self._over.set()
         if self._block.counting is Counting.PER_REQUEST:
             before, self._last_scrape = self._last_scrape, await self._scrape()
             self._count(before, self._last_scrape, index)
 
-    async def _request(self, index: int, prompt: Prompt) -> RequestRecord:
+    async def _request(self, index: int, prompt: Prompt, due: float | None = None) -> RequestRecord:
         """Send one request, read its answer, and look after the server if that fails."""
         block = self._block
         body = request_body(
@@ -297,6 +331,7 @@ class _Run:
             speculation=answer.speculation,
             error=error,
             tool_calls=answer.tool_calls,
+            due_s=None if due is None else due - self._clock_zero,
         )
 
     async def _exchange(self, body: bytes, reader: AnswerReader) -> None:
@@ -359,6 +394,7 @@ class _Run:
     def _end(self, ending: Ending, sentence: str) -> None:
         """End the block: no further requests, and those that are out fail now."""
         self._bad_end = ending, sentence
+        self._over.set()
         now = asyncio.get_running_loop().time()
         for deadline in self._out:
             deadline.reschedule(now)

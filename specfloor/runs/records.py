@@ -102,6 +102,8 @@ class RequestRecord(
     ``error`` is a sentence when the request failed, and then the other fields hold what had come.
     ``tool_calls`` are in their order and no part of ``text``, and neither is ``reasoning``, which
     came in the first ``reasoning_chunks`` of the chunks; the last of these may hold both.
+    ``due_s`` is when an open loop was to send it, on the run's own clock; what a user waits counts
+    from then, and the request itself may have started later.
     """
 
     launch: str
@@ -125,11 +127,17 @@ class RequestRecord(
     error: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     reasoning_chunks: int = 0
+    due_s: float | None = None
 
     @property
     def ok(self) -> bool:
         """Whether the answer came to its end."""
         return self.error is None
+
+    @property
+    def late_s(self) -> float:
+        """Seconds that the client sent it after it was due; 0 in a closed loop."""
+        return 0.0 if self.due_s is None else max(0.0, self.started_s - self.due_s)
 
 
 class CountersRecord(
@@ -156,7 +164,7 @@ class BlockRecord(
     ``prompts`` is the number of prompts in the order, ``fingerprint`` that of the prompt set,
     ``seed`` that of the order, ``sampling`` every parameter sent, ``template`` the arguments of the
     chat template that select the tier. With ``duration_s`` the prompts were sent over and over for
-    so many seconds.
+    so many seconds; with ``rate_per_s`` each when it was due, in an open loop of this mean rate.
     """
 
     launch: str
@@ -167,6 +175,7 @@ class BlockRecord(
     sampling: dict[str, Any]
     template: dict[str, Any]
     duration_s: float | None = None
+    rate_per_s: float | None = None
 
 
 class PromptsRecord(
@@ -225,6 +234,7 @@ class LaunchRecord(
     the lines of its log that say it does something else than it was asked for. ``variables`` are
     all that it saw and that engines read, secrets blotted out; ``packages`` what its interpreter
     has. ``rendered`` maps a tier to a hash of the tokens that one and the same message becomes.
+    ``host`` is the host of a cluster that it ran on; None on the one that the run was started on.
     """
 
     key: LaunchKey
@@ -243,6 +253,7 @@ class LaunchRecord(
     variables: dict[str, str] = {}
     packages: dict[str, str] = {}
     rendered: dict[str, str] = {}
+    host: str | None = None
 
 
 class FindingRecord(

@@ -9,6 +9,7 @@ from specfloor import measure
 from specfloor.cells import OFF
 from specfloor.judge.evidence import RecordIndex
 from specfloor.load.client import Counting, Ending
+from specfloor.load.open_loop import OpenLoop
 from specfloor.load.settings import WorkloadSettings
 from specfloor.load.workload import Message, Prompt, fingerprint
 from specfloor.measure import BlockPlan, Fault, Job, Jobs, Measurement, Timeouts
@@ -164,6 +165,13 @@ class TestRecords:
         assert {record.duration_s for record in of(measurement, BlockRecord)} == {30.0}
         assert {block.duration_s for block in doubles.blocks} == {30.0}
         assert measurement.lines[-1] == "    code off c1 forced: 6 of 6 requests in 2.0 s"
+
+    def test_the_rate_of_an_open_loop_is_on_record_and_reaches_the_client(self, measured, doubles):
+        loop = OpenLoop(2.5, (0.0, 0.1, 0.2, 0.3))
+        measurement = measured(open_loop=loop)
+        measurement.run_through(0)
+        assert {record.rate_per_s for record in of(measurement, BlockRecord)} == {2.5}
+        assert {block.open_loop for block in doubles.blocks} == {loop}
 
     def test_a_launch_knows_its_log(self, measured, tmp_path):
         measurement = measured()

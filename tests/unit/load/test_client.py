@@ -8,6 +8,7 @@ import time
 import pytest
 
 from specfloor.load.client import Block, Counting, Ending, Endpoint, run_block
+from specfloor.load.open_loop import OpenLoop
 from specfloor.load.sampling import Sampling
 from specfloor.load.workload import Message, Prompt
 from specfloor.runs.records import BlockKey, Purpose
@@ -218,6 +219,72 @@ def test_with_a_duration_the_prompts_go_round_until_it_is_over():
 def test_a_block_with_a_duration_can_be_stopped_before_it():
     sent = with_fake(block(3, duration_s=600.0), stop_at=2)
     assert (sent.outcome.ending, sent.outcome.sent) == (Ending.STOPPED, 2)
+
+
+def open_block(due, **more):
+    return block(len(due), open_loop=OpenLoop(1.0, due), **more)
+
+
+def test_an_open_loop_waits_for_no_answer():
+    sent = with_fake(open_block((0.0, 0.05, 0.1), warmup=0), prefill_s=0.5)
+    assert sent.outcome.ending is Ending.COMPLETE
+    starts = [r.started_s for r in sent.records]
+    assert starts == sorted(starts)
+    # all of them are out before the first answer begins
+    assert starts[-1] < sent.records[0].started_s + sent.records[0].first_token_s
+    begun = {round(r.due_s - due, 9) for r, due in zip(sent.records, (0, 0.05, 0.1), strict=True)}
+    assert len(begun) == 1
+    assert all(r.late_s >= 0 and r.started_s >= r.due_s for r in sent.records)
+
+
+def test_a_request_that_goes_out_late_says_so():
+    records = []
+
+    def stall(record):
+        # a client that is kept from its work sends the next one late
+        if not records:
+            time.sleep(0.4)
+        records.append(record)
+
+    async def main():
+        async with serving(length=(2, 2)) as url:
+            loop = open_block((0.0, 0.2), warmup=0)
+            await run_block(Endpoint(url, "fake"), loop, stall, lambda _: None)
+
+    asyncio.run(main())
+    first, second = records
+    assert second.late_s >= 0.1
+    assert second.started_s == pytest.approx(second.due_s + second.late_s)
+    assert first.due_s <= first.started_s
+
+
+def test_a_closed_loop_has_nothing_due():
+    (record,) = with_fake(block(1)).records
+    assert (record.due_s, record.late_s) == (None, 0.0)
+
+
+def test_an_open_loop_can_be_stopped_before_its_last_arrival():
+    sent = with_fake(open_block((0.0, 600.0)), stop_at=1)
+    assert (sent.outcome.ending, sent.outcome.sent) == (Ending.STOPPED, 1)
+
+
+def test_an_open_loop_ends_with_its_server():
+    sent = with_fake(open_block((0.0, 0.1, 600.0), warmup=0), crash_after=1)
+    assert (sent.outcome.ending, sent.outcome.sent) == (Ending.CRASHED, 2)
+    assert len(sent.records) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"duration_s": 3.0}, "ends with its last arrival"),
+        ({"open_loop": OpenLoop(1.0, (0.0,))}, "at a time of its own"),
+        ({"counting": Counting.PER_REQUEST}, "only at concurrency 1"),
+    ],
+)
+def test_what_an_open_loop_cannot_be(more, why):
+    with pytest.raises(ValueError, match=why):
+        block(2, **{"open_loop": OpenLoop(1.0, (0.0, 0.1))} | more)
 
 
 def test_an_error_in_taking_records_is_not_swallowed():
