@@ -53,14 +53,13 @@ class Dot(msgspec.Struct, frozen=True):
 class Dots(msgspec.Struct, frozen=True, tag=True):
     """Named values under each other on one scale.
 
-    ``base`` draws each row as a bar from there; ``log`` makes the scale logarithmic, and
-    ``limits`` fixes it. Without limits it spans the rows and levels.
+    The scale spans rows and levels. ``base`` draws each row as a bar from there; ``log`` makes the
+    scale logarithmic, with base 2.
     """
 
     title: str
     rows: tuple[Dot, ...]
     levels: tuple[Level, ...] = ()
-    limits: tuple[float, float] | None = None
     base: float | None = None
     log: bool = False
 
@@ -80,9 +79,8 @@ class Series(msgspec.Struct, frozen=True):
 class Lines(msgspec.Struct, frozen=True, tag=True):
     """Values over a common x axis.
 
-    ``ticks`` fixes the ticks of x, ``doubling`` makes x logarithmic with base 2 and ``log_y`` the y
-    axis with base 10, ``limits`` fixes y.
-    ``span`` fixes x, so that drawings of the same stretch of time line up.
+    ``ticks`` fixes the ticks of x, ``span`` its ends, ``limits`` those of y. ``doubling`` makes x
+    logarithmic, with base 2 and ticks at the values.
     """
 
     title: str
@@ -93,7 +91,6 @@ class Lines(msgspec.Struct, frozen=True, tag=True):
     limits: tuple[float, float] | None = None
     span: tuple[float, float] | None = None
     doubling: bool = False
-    log_y: bool = False
 
 
 Chart = Dots | Lines

@@ -11,6 +11,7 @@ from specfloor.report.html import words
 from specfloor.report.html.context import Context
 from specfloor.report.html.model import Chart, Lines, Panel, Role, Series, Table
 from specfloor.report.html.series import MOST_POINTS, thinned
+from specfloor.report.html.standing import sentence
 from specfloor.runs.records import HostSampleRecord
 
 _PERCENT = (0.0, 100.0)
@@ -141,7 +142,7 @@ def experiments(context: Context) -> Iterator[Panel]:
     for judgement in context.result.experiments:
         yield Panel(
             words.EXPERIMENT_TITLE.format(name=judgement.experiment),
-            f"{judgement.reason}.",
+            sentence(judgement.reason),
             charts=_charts(judgement),
             wide=True,
         )
@@ -160,7 +161,6 @@ def _charts(judgement: ExperimentJudgement) -> tuple[Chart, ...]:
             y_label,
             x_label,
             tuple(_curve(curve, roles[i % len(roles)]) for i, curve in enumerate(curves)),
-            ticks=tuple(sorted({p.x for curve in curves for p in curve.points})) if log_x else (),
             doubling=log_x,
         )
         for (x_label, y_label, log_x), curves in axes.items()

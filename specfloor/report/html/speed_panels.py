@@ -87,7 +87,6 @@ def over_concurrency(context: Context) -> Iterator[Panel]:
                 words.IN_FLIGHT,
                 (series,),
                 (Level(words.EVEN, 1.0, Role.OFF),),
-                ticks=x,
                 doubling=True,
             ),
         ),

@@ -125,7 +125,7 @@ def _draw_dots(axes: "Axes", chart: Dots) -> None:
     rows = range(len(chart.rows))[::-1]
     axes.set_ylim(-0.6, len(chart.rows) - 0.4)
     axes.set_yticks([])
-    axes.set_xlim(*(chart.limits or _limits(chart)))
+    axes.set_xlim(*_limits(chart))
     axes.xaxis.grid(visible=True, color=GRID, linewidth=0.6, clip_on=False)
     axes.set_axisbelow(True)
     if chart.log:
@@ -176,8 +176,6 @@ def _draw_lines(axes: "Axes", chart: Lines) -> None:
     axes.tick_params(length=0)
     if chart.doubling:
         axes.set_xscale("log", base=2)
-    if chart.log_y:
-        axes.set_yscale("log")
     for series in chart.series:
         _draw_series(axes, series)
     for level in chart.levels:
@@ -187,15 +185,15 @@ def _draw_lines(axes: "Axes", chart: Lines) -> None:
                       color=HUES[level.role])  # fmt: skip
     if chart.limits:
         axes.set_ylim(*chart.limits)
-    if chart.span:
+    if chart.span and chart.span[0] < chart.span[1]:
         axes.set_xlim(*chart.span)
-    if chart.ticks:
-        axes.set_xticks(chart.ticks, [f"{tick:g}" for tick in chart.ticks])
+    measured = {x for series in chart.series for x in series.x} if chart.doubling else ()
+    if ticks := chart.ticks or sorted(measured):
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
     else:
         axes.locator_params(axis="x", nbins=6)
-    if not chart.log_y:
-        axes.locator_params(axis="y", nbins=5)
+    axes.locator_params(axis="y", nbins=5)
 
 
 def _draw_series(axes: "Axes", series: Series) -> None:

@@ -236,7 +236,7 @@ class TestExperiments:
         )
         first, table = experiments(self.context(judgement))
         assert first.title == "Experiment: flip"
-        assert first.prose == "it flips."
+        assert first.prose == "It flips."
         speedup, goodput = first.charts
         assert [s.label for s in speedup.series] == ["full", "small"]
         assert speedup.series[0].low == (1.9, 0.9)

@@ -4,6 +4,8 @@ import re
 
 import matplotlib as mpl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from specfloor.report.html.model import Dot, Dots, Level, Lines, Role, Series
 from specfloor.report.html.svg import HUES, draw, drawing
@@ -25,7 +27,7 @@ LINES = Lines(
 )
 FACTORS = Dots("factor", (Dot("speedup", 0.5, "0.50"),), base=1.0, log=True)
 CURVE = Lines("speedup", "in flight", (Series("s", (1, 4), (2, 1), style="both"),),
-              ticks=(1, 4), doubling=True)  # fmt: skip
+              doubling=True)  # fmt: skip
 
 
 def drawn(chart, name="d1"):
@@ -87,3 +89,27 @@ def test_text_that_matplotlib_has_no_font_for():
 
 def test_every_role_has_a_hue():
     assert set(HUES) == set(Role)
+
+
+positive = st.floats(1e-3, 1e5)
+points = st.lists(st.tuples(positive, positive), min_size=1, max_size=5).map(
+    lambda pairs: tuple(zip(*sorted(pairs), strict=True))
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(points, st.booleans(), st.sampled_from(["line", "points", "both", "steps"]))
+def test_any_values_can_be_drawn(xy, doubling, style):
+    # warnings are errors: of limits that coincide, of scales that hold nothing
+    x, y = xy
+    series = Series("s", x, y, style=style, low=y, high=y)
+    chart = Lines("y", "x", (series,), span=(x[0], x[-1]), doubling=doubling)
+    assert drawn(chart).startswith("<svg")
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(positive, min_size=1, max_size=5), st.booleans())
+def test_any_rows_can_be_drawn(values, log):
+    rows = tuple(Dot("row", value, f"{value:g}", value, value) for value in values)
+    chart = Dots("v", rows, (Level("floor", values[0]),), base=1.0 if log else None, log=log)
+    assert drawn(chart).startswith("<svg")
