@@ -67,3 +67,37 @@ class Progress:
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+class LaunchProgress:
+    """Says which launch of an experiment begins, and how long those that are left will take.
+
+    Args:
+        what: the experiment.
+        launches: how many it needs.
+        say: takes one line.
+        clock: gives seconds.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        launches: int,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._what = what
+        self._launches = launches
+        self._say = say
+        self._clock = clock
+        self._started = 0
+        self._began = clock()
+
+    def begin(self, launch: str) -> None:
+        """Say that a launch begins; ``launch`` names it."""
+        left = ""
+        if self._started:
+            each = (self._clock() - self._began) / self._started
+            left = f", about {_duration(each * (self._launches - self._started))} left"
+        self._started += 1
+        self._say(f"{self._what}: launch {self._started} of {self._launches}, {launch}{left}")

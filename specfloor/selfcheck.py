@@ -126,8 +126,28 @@ def with_calibrated_drafter(catalog: Catalog, family: Family, settings: Path) ->
     return msgspec.structs.replace(catalog, families={**catalog.families, family.name: able})
 
 
-def set_drafter(settings: Path, *, mean: float, sd: float, seed: int, noise: int = 0) -> None:
-    """Set the drafter's acceptance, from the next step on.
+class Decay(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the drafter gets worse: see ``specfloor/engines/scripts/calibrated_drafter.py``.
+
+    From the request numbered ``after`` on, the probability that a token is kept falls to ``to``
+    times what it was, over as many requests as ``over``, at once with 0.
+    """
+
+    after: int
+    over: int
+    to: float
+
+
+def set_drafter(
+    settings: Path,
+    *,
+    mean: float,
+    sd: float,
+    seed: int,
+    noise: int = 0,
+    decay: Decay | None = None,
+) -> None:
+    """Set the drafter's acceptance, from the next step on; its count of requests begins anew.
 
     Args:
         settings: the file it reads.
@@ -135,9 +155,12 @@ def set_drafter(settings: Path, *, mean: float, sd: float, seed: int, noise: int
         sd: of that probability, over requests.
         seed: of the probability of each prompt.
         noise: of which tokens are spoilt.
+        decay: how it gets worse, if it does.
     """
     fresh = settings.with_suffix(".new")
-    values = {"mean": mean, "sd": sd, "seed": seed, "noise": noise}
+    values: dict[str, Any] = {"mean": mean, "sd": sd, "seed": seed, "noise": noise}
+    if decay is not None:
+        values["decay"] = msgspec.structs.asdict(decay)
     fresh.write_text(json.dumps(values), encoding="utf-8")
     # at once, so that the engine never reads half of it
     fresh.replace(settings)

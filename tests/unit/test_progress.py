@@ -1,6 +1,6 @@
 """Lines for people who wait: not too often, and with the time left."""
 
-from specfloor.progress import Progress
+from specfloor.progress import LaunchProgress, Progress
 
 
 class Waiting:
@@ -54,4 +54,19 @@ def test_a_block_limited_in_time_says_what_is_left_of_it():
     assert wait.lines == [
         "    10 requests, about 60 min left",
         "    82 requests, about 59 min left",
+    ]
+
+
+def test_launches_say_how_long_those_left_will_take():
+    now, lines = [5.0], []
+    progress = LaunchProgress("output", 3, lines.append, lambda: now[0])
+    progress.begin("off")
+    now[0] += 40
+    progress.begin("mtp3")
+    now[0] += 20
+    progress.begin("off again")
+    assert lines == [
+        "output: launch 1 of 3, off",
+        "output: launch 2 of 3, mtp3, about 80 s left",
+        "output: launch 3 of 3, off again, about 30 s left",
     ]

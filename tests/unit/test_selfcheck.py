@@ -16,6 +16,7 @@ from specfloor.engines.scripts.calibrated_drafter import CalibratedDrafter
 from specfloor.judge.calibration import expected_rate
 from specfloor.selfcheck import (
     DRAFTER,
+    Decay,
     Halves,
     K,
     KnownRate,
@@ -179,6 +180,19 @@ class TestDrafter:
         assert not np.array_equal(runs[0], runs[1])
         assert np.corrcoef(runs[0], runs[1])[0, 1] > 0.5
         assert abs(np.corrcoef(runs[0], runs[2])[0, 1]) < 0.3
+
+    @pytest.mark.parametrize("over", [0, 40])
+    def test_decay_begins_at_its_request_and_goes_as_far_as_it_says(self, drafter, over):
+        self.learn(drafter)
+        decay = Decay(after=61, over=over, to=0.5)
+        set_drafter(drafter.settings, mean=0.8, sd=0.0, seed=2, decay=decay)
+        found = measured(drafter, PROMPTS)
+        set_drafter(drafter.settings, mean=0.8, sd=0.0, seed=2)
+        healthy = measured(drafter, PROMPTS)
+        # the same tokens are spoilt, and later ones besides
+        assert np.array_equal(found[:60], healthy[:60])
+        assert np.all(found[60:] <= healthy[60:])
+        assert found[60 + over :].mean() == pytest.approx(expected_rate(0.4, 0.0, K), abs=0.03)
 
     def test_a_run_repeats(self, drafter):
         self.learn(drafter)

@@ -9,7 +9,9 @@ must be more than k tokens longer, or the last drafts are short.
 The environment variable SPECFLOOR_DRAFTER names a JSON file, which may change while it is used:
 ``mean`` and ``sd`` of the chance that a token is kept, over requests (a Beta law), ``seed``
 of each prompt's chance, and ``noise``, the seed of which tokens are spoilt. Two runs that differ in
-the noise alone are an A/A.
+the noise alone are an A/A. With ``decay`` the chance falls while requests come: from the request
+numbered ``after`` (from 1, counted since the file was read) it goes to ``to`` times what it was,
+over as many requests as ``over`` says, 0 for at once.
 """
 
 import json
@@ -30,6 +32,8 @@ class CalibratedDrafter:
         self._k = int(vllm_config.speculative_config.num_speculative_tokens)
         self._vocabulary = int(vllm_config.model_config.get_vocab_size())
         self._read_at = -1
+        self._requests = 0
+        """Requests that began since the settings were read."""
         self._next: dict[int, int] = {}
         """Hash of a prefix → the token that the target put after it."""
         self._prompt: dict[int, int] = {}
@@ -63,6 +67,8 @@ class CalibratedDrafter:
         settings = json.loads(self._settings.read_text(encoding="utf-8"))
         self._mean, self._sd = float(settings["mean"]), float(settings["sd"])
         self._seed, self._noise = int(settings["seed"]), int(settings["noise"])
+        self._decay = settings.get("decay")
+        self._requests = 0
         self._kept.clear()
         self._read_at = changed
 
@@ -70,6 +76,7 @@ class CalibratedDrafter:
         """Learn the ``fresh`` last tokens, then draft what came after them before."""
         place = _hash(tokens[:-fresh])
         prompt = self._prompt.setdefault(place, place)
+        self._requests += prompt == place
         for token in tokens[-fresh:]:
             self._next[place] = token
             place = hash((place, token))
@@ -84,7 +91,16 @@ class CalibratedDrafter:
     def _keeps(self, place: int, prompt: int) -> bool:
         if prompt not in self._kept:
             self._kept[prompt] = self._probability(_draw(self._seed, prompt))
-        return _draw(self._noise, prompt, place).random() < self._kept[prompt]
+        kept = self._kept[prompt] * self._left()
+        return _draw(self._noise, prompt, place).random() < kept
+
+    def _left(self) -> float:
+        """Return what decay has left of the chances, as a share."""
+        if self._decay is None or self._requests < self._decay["after"]:
+            return 1.0
+        gone = self._requests - self._decay["after"] + 1
+        share = min(1.0, gone / max(1, self._decay["over"]))
+        return float(1 - share * (1 - self._decay["to"]))
 
     def _probability(self, draw: random.Random) -> float:
         if self._sd == 0:
