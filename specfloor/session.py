@@ -15,6 +15,7 @@ from specfloor.errors import UsageError
 from specfloor.experiments.base import ExperimentJudgement, Size
 from specfloor.experiments.registry import EXPERIMENTS
 from specfloor.host.environment import describe_environment
+from specfloor.host.sampling import PERIOD_S
 from specfloor.judge.baseline import (
     Baseline,
     baseline_of_release,
@@ -108,7 +109,9 @@ def on_this_host(engines: Engines, say: Say) -> Callable[[RunnerNeeds], Runner]:
     """Return what runs launches one at a time with engines of this host."""
 
     def runner(needs: RunnerNeeds) -> Runner:
-        return Measurement(engines=engines, say=say, **msgspec.structs.asdict(needs))
+        return Measurement(
+            engines=engines, say=say, host_period_s=PERIOD_S, **msgspec.structs.asdict(needs)
+        )
 
     return runner
 
@@ -148,7 +151,8 @@ class Session:
         self._jobs: Jobs | None = None
         self._asked: set[tuple[str, Cell]] = set()
         self.say: Say = _silent
-        self._environment = describe_environment()
+        releases = dict.fromkeys(one.cell.release for one in wanted)
+        self._environment = describe_environment(releases=[catalog.release(r) for r in releases])
         hardware = hardware_class(self._environment)
         self.book = JudgementBook(
             self.index,
@@ -332,6 +336,8 @@ class Session:
 
     def close(self, *, complete: bool) -> None:
         """End the run; ``complete`` is whether every test had its turn."""
+        if self._runner is not None:
+            self._runner.close()
         if complete:
             self._run.complete()
         self._run.close()

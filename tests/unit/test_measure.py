@@ -17,6 +17,7 @@ from specfloor.plan import Demand, plan_launches
 from specfloor.runs.records import (
     BlockRecord,
     FindingRecord,
+    HostSampleRecord,
     LaunchRecord,
     Phase,
     PromptsRecord,
@@ -25,7 +26,8 @@ from specfloor.runs.records import (
     SplitRecord,
 )
 from specfloor.triage.findings import Finding
-from tests.unit.builders import CELL, block_key, key, natural
+from tests.unit import engines_double
+from tests.unit.builders import CELL, block_key, key, launch, natural
 from tests.unit.engines_double import Doubles
 
 NATURAL, FORCED = Purpose.NATURAL, Purpose.FORCED
@@ -45,7 +47,7 @@ def doubles(monkeypatch):
 def measured(tmp_path, doubles):
     """Return a maker of measurements, whose records and lines it keeps."""
 
-    def make(plan=PLAN, stop_rule=lambda *_: None, **planned):
+    def make(plan=PLAN, stop_rule=lambda *_: None, host_period_s=0.0, **planned):
         records, lines = [], []
         measurement = Measurement(
             engines=doubles,
@@ -55,6 +57,7 @@ def measured(tmp_path, doubles):
             seed=42,
             say=lines.append,
             clock_zero=time.perf_counter(),
+            host_period_s=host_period_s,
         )
         sent = BlockPlan(
             PROMPTS,
@@ -336,3 +339,41 @@ def test_a_fault_is_an_exception_with_its_words():
     fault = Fault(Finding.HANG, "no answer", "a cause")
     assert str(fault) == "no answer"
     assert (fault.finding, fault.message, fault.cause) == (Finding.HANG, "no answer", "a cause")
+
+
+class TestHost:
+    @pytest.fixture(autouse=True)
+    def samplers(self, monkeypatch):
+        """Let the sampler take one sample a launch, handed over when it is drained."""
+        made = []
+
+        class Sampler:
+            def __init__(self, sink, launch, *, clock, period_s):
+                made.append((launch, period_s))
+                sample = HostSampleRecord(launch, round(clock(), 3), 0.0)
+                self.drain = lambda: sink(sample)
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                self.drain()
+
+        monkeypatch.setattr(measure, "HostSampler", Sampler)
+        return made
+
+    def test_each_launch_is_sampled_and_handed_over_block_by_block(self, measured, samplers):
+        measurement = measured(host_period_s=5.0)
+        measurement.run_through(0)
+        assert samplers == [(OFF0, 5.0)]
+        kinds = [
+            type(r) for r in measurement.records if isinstance(r, BlockRecord | HostSampleRecord)
+        ]
+        assert kinds == [BlockRecord, HostSampleRecord] * 2 + [HostSampleRecord]
+
+    def test_this_machine_says_nothing_of_a_server_started_elsewhere(
+        self, measured, samplers, monkeypatch
+    ):
+        monkeypatch.setattr(engines_double, "launch", lambda *a: launch(*a, argv=()))
+        measured(host_period_s=5.0).run_through(0)
+        assert samplers == [(OFF0, 0.0)]
