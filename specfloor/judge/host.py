@@ -67,7 +67,7 @@ def host_during(samples: Sequence[HostSampleRecord]) -> HostSummary:
 def _of_processor(samples: Sequence[HostSampleRecord]) -> HostSummary:
     taken = [sample.processor for sample in samples if sample.processor]
     others = [max(0.0, one.busy_pct - one.own_pct) for one in taken if one.own_pct is not None]
-    foreign = median(others) if others else None
+    foreign = median(others) if len(others) >= _REPEATED else None
     shared = None if foreign is None else foreign >= _FOREIGN_PCT
     held_back = _held_back(samples)
     busy = median(one.busy_pct for one in taken) if taken else None

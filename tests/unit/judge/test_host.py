@@ -147,6 +147,10 @@ def test_one_that_is_ours_is_normal():
     assert found.sentence == "the processor looked normal, 97 % busy in 5 samples"
 
 
+def test_one_sample_is_too_few_to_call_a_processor_shared():
+    assert host_during([sample(processor=processor(98, 5))]).shared is None
+
+
 def test_without_own_shares_nothing_is_said_of_sharing():
     found = host_during([sample(processor=processor(90, None))] * 3)
     assert found.shared is None
