@@ -44,7 +44,7 @@ from specfloor.runs.records import (
     cell_of,
 )
 from specfloor.runs.store import SCHEMA, RunWriter
-from specfloor.settings import Settings
+from specfloor.settings import SOAK_MIN, Settings
 
 
 class Split(msgspec.Struct, frozen=True):
@@ -309,6 +309,11 @@ class Session:
         """The seed of everything random."""
         return self.settings.seed
 
+    @property
+    def soak_s(self) -> float:
+        """Seconds that a soak lasts."""
+        return 60 * (self.settings.soak_min or SOAK_MIN[self.size])
+
     def launch(
         self,
         key: LaunchKey,
@@ -341,6 +346,10 @@ class Session:
         if complete:
             self._run.complete()
         self._run.close()
+
+    def spend(self, phase: Phase, seconds: float) -> None:
+        """Count time that a test spent on an engine outside the launches of the plan."""
+        self._spent[phase] += seconds
 
     def result(self) -> RunResult:
         """Return every judgement that the wanted cells allow; what was not measured is NO_DATA."""

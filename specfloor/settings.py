@@ -21,14 +21,20 @@ START_TIMEOUT_S = {"cpu": 600.0, "ascend": 2400.0}
 """Seconds a server may take to become healthy: large models on NPUs take 15 minutes and more."""
 
 
+SOAK_MIN: Mapping[Literal["small", "full"], float] = MappingProxyType({"small": 2.0, "full": 60.0})
+"""Minutes that a soak lasts by the size of experiments."""
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a run was asked to do.
 
     Times are in seconds. ``launches`` is the number of launches an arm of a cell with a speed
     floor; None takes what the floor's own record says. ``floors_dir`` holds ``*.toml``,
     ``workloads_dir`` one folder a workload set. ``experiments`` is how much experiments measure,
-    None for none, with ``most_concurrent`` requests in flight at most. ``routes`` maps releases to
-    how their engine is reached, :data:`~specfloor.engines.routes.EVERY_RELEASE` to that of those without one of their own.
+    None for none, with ``most_concurrent`` requests in flight at most; a soak lasts ``soak_min``
+    minutes, None for the default of the size. ``routes`` maps releases to
+    how their engine is reached, :data:`~specfloor.engines.routes.EVERY_RELEASE` to that of those
+    without one of their own; ``cluster`` is the address of a Ray cluster whose hosts run them.
     ``soc`` and ``cards`` say which NPUs there are instead of the host itself; ``models`` and
     ``drafts`` where checkpoints are, as of :func:`~specfloor.catalog.onsite.on_site`.
 
@@ -54,6 +60,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     baseline: Path | None = None
     cache: Path | None = None
     most_concurrent: int | None = None
+    soak_min: float | None = None
+    cluster: str | None = None
     routes: Mapping[str, Route] = MappingProxyType({})
     soc: Soc | None = None
     cards: int | None = None
@@ -94,6 +102,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         ):
             if not value > 0:
                 raise UsageError(f"{option} {value:g} is not a positive number of seconds")
+        if self.soak_min is not None and not self.soak_min > 0:
+            raise UsageError(f"--soak {self.soak_min:g} is not a positive number of minutes")
         for option, numbers in (
             ("--launches", (self.launches,)),
             ("--cards", (self.cards,)),

@@ -93,6 +93,10 @@ class Bench(Protocol):
         """The seed of everything random."""
 
     @property
+    def soak_s(self) -> float:
+        """Seconds that a soak lasts."""
+
+    @property
     def say(self) -> Say:
         """Takes one line for the user."""
 

@@ -26,6 +26,7 @@ WINDOW = 1 / 3
 between, so that a fall that goes on is seen whole."""
 LEVEL = 0.6
 """Acceptance rate for which the bets grow fastest; drafts in use accept 0.4 to 0.9."""
+_MOST = 700.0  # the logarithm of about the largest float
 
 
 class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,8 +101,8 @@ def judge_drift(samples: Sequence[Sample], *, alpha: float, beta: float, margin:
         pairs=len(pairs),
         first=float(first.mean()),
         last=float(last.mean()),
-        e_fell=math.exp(most_fell),
-        e_held=math.exp(most_held),
+        e_fell=math.exp(min(most_fell, _MOST)),
+        e_held=math.exp(min(most_held, _MOST)),
         longer=max(1.0, 1 / missing) if undecided else None,
     )
 

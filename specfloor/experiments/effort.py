@@ -1,0 +1,156 @@
+"""Did a reasoning-effort tier lose its acceptance, in its reasoning or in its answers?"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from specfloor.catalog import Catalog
+from specfloor.catalog.model import Family
+from specfloor.cells import Cell
+from specfloor.experiments.base import Bench, ExperimentJudgement, Table, arm_launch, cell_block
+from specfloor.judge.cell import Rule
+from specfloor.judge.effort import TierResult, judge_tiers
+from specfloor.judge.evidence import RecordIndex
+from specfloor.judge.floors import Floors
+from specfloor.judge.verdict import Verdict
+from specfloor.plan import Overrides
+from specfloor.progress import LaunchProgress
+from specfloor.runs.records import Purpose
+from specfloor.triage.findings import Finding
+
+PARSER = "glm45"
+"""The reasoning parser of the embedded families, which are served without one otherwise: it takes
+the thinking of a GLM template out of the answers, if it is told with every request whether there is
+any."""
+_FLAG = "--reasoning-parser"
+
+
+class EffortDetail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was found of each tier, for the JSON file."""
+
+    tiers: tuple[TierResult, ...]
+
+
+class Effort:
+    """Sends every tier of a family the same prompts, in one launch."""
+
+    name = "effort"
+    varies = ("tier",)
+
+    def why_not(self, cell: Cell, catalog: Catalog) -> str | None:
+        """A family with one tier has nothing to compare."""
+        if len(catalog.family(cell.family).tiers) < 2:
+            return f"{cell.family} has one effort tier only"
+        return None
+
+    def measure(self, bench: Bench, cell: Cell) -> None:
+        """Send the tiers one after the other."""
+        family = bench.catalog.family(cell.family)
+        key = arm_launch(cell, cell.arm, self.name, 0)
+        plans = {}
+        for one in _cells(cell, family):
+            block = cell_block(one, Purpose.NATURAL, cell.concurrency)
+            plans[block] = bench.block_plan(key, block)
+        LaunchProgress(self.name, 1, bench.say).begin(f"tiers {' '.join(family.tiers)}")
+        bench.launch(key, plans, _with_parser(family))
+
+    def judge(
+        self, index: RecordIndex, cell: Cell, catalog: Catalog, floors: Floors, rule: Rule
+    ) -> ExperimentJudgement:
+        """Judge each tier, and say which one lost its draft while others hold."""
+        family = catalog.family(cell.family)
+        key = arm_launch(cell, cell.arm, self.name, 0)
+        launch, fault = index.launch(key), index.fault(key.id)
+        blank = ExperimentJudgement(
+            cell,
+            self.name,
+            Verdict.FAIL if fault else Verdict.NO_DATA,
+            (fault.finding if fault else Finding.NO_DATA,),
+            fault.sentence if fault else "no tier was measured",
+            logs=index.logs(cell, self.name),
+        )
+        blocks = {
+            one.tier: block
+            for one in _cells(cell, family)
+            if (block := index.block(key, cell_block(one, Purpose.NATURAL, cell.concurrency)))
+            and block.requests
+        }
+        if launch is None or not blocks:
+            return blank
+        tiers = judge_tiers(blocks, launch, cell=cell, family=family, floors=floors, rule=rule)
+        said = msgspec.structs.replace(blank, detail=EffortDetail(tiers), tables=(_table(tiers),))
+        if fault:
+            reason = f"{fault.sentence}. Until then: {_reason(tiers)}"
+            return msgspec.structs.replace(said, reason=reason)
+        missing = [tier for tier in family.tiers if tier not in blocks]
+        verdict, findings = _verdict(tiers, missing)
+        not_sent = f". Not measured: {', '.join(missing)}" if missing else ""
+        return msgspec.structs.replace(
+            said, verdict=verdict, findings=findings, reason=_reason(tiers) + not_sent
+        )
+
+
+def _cells(cell: Cell, family: Family) -> list[Cell]:
+    return [msgspec.structs.replace(cell, tier=tier) for tier in family.tiers]
+
+
+def _with_parser(family: Family) -> Overrides:
+    if family.platform != "cpu" or _FLAG in family.serve:
+        return Overrides()
+    return Overrides(serve={_FLAG: PARSER})
+
+
+_SEVERITY = (None, Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.NO_DATA, Verdict.FAIL)
+
+
+def _verdict(
+    tiers: Sequence[TierResult], missing: Sequence[str]
+) -> tuple[Verdict | None, tuple[Finding, ...]]:
+    """Return the worst verdict, and the findings of the tiers that have it, each once."""
+    worst = max((one.verdict for one in tiers), key=_SEVERITY.index)
+    if missing and worst is not Verdict.FAIL:
+        return Verdict.NO_DATA, (Finding.NO_DATA,)
+    return worst, tuple(dict.fromkeys(one.finding for one in tiers if one.verdict is worst))
+
+
+def _reason(tiers: Sequence[TierResult]) -> str:
+    """Return what is wrong, by the name of the tier, and how the others are."""
+    failed = [one for one in tiers if one.verdict is Verdict.FAIL]
+    rest = [one for one in tiers if one.verdict is not Verdict.FAIL]
+    if not failed:
+        return "; ".join(f"tier {one.tier}: {one.reason}" for one in tiers)
+    said = "; ".join(f"tier {one.tier}: {one.reason}" for one in failed)
+    if not rest:
+        return f"{said}. No tier is without fault, so the tier is not what decides"
+    return f"{said}. Tier{'s' * (len(rest) > 1)} {', '.join(one.tier for one in rest)} " + (
+        "hold" if len(rest) > 1 else "holds"
+    )
+
+
+def _table(tiers: Sequence[TierResult]) -> Table:
+    columns = (
+        *("tier", "in effect", "thinking", "part", "requests"),
+        *("acceptance (mean)", "from", "to", "length (pooled)", "floor", "verdict"),
+    )
+    rows: list[tuple[str | float | None, ...]] = []
+    for one in tiers:
+        thinking = f"{one.thinking} of {one.answered}"
+        for number, part in enumerate(one.parts):
+            interval = part.mean.interval
+            whole = number == 0
+            rows.append(
+                (
+                    one.tier if whole else "",
+                    (one.effect or "not known") if whole else "",
+                    thinking if whole else "",
+                    part.part,
+                    str(part.mean.n),
+                    part.mean.value,
+                    interval.low if interval else None,
+                    interval.high if interval else None,
+                    part.total.length,
+                    one.floor if whole else "",
+                    (one.verdict or "reported") if whole else "",
+                )
+            )
+    return Table("Acceptance by tier and part", columns, tuple(rows))
