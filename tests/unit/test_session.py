@@ -16,7 +16,7 @@ from specfloor.judge.verdict import Verdict
 from specfloor.load.client import Counting
 from specfloor.measure import Fault
 from specfloor.plan import Overrides
-from specfloor.runs.records import Purpose, RequestRecord
+from specfloor.runs.records import Phase, Purpose, RequestRecord
 from specfloor.runs.store import read_run
 from specfloor.session import Session, Split, on_this_host, rounds_of
 from specfloor.triage.findings import Finding
@@ -277,6 +277,9 @@ class TestRun:
         # as the double says: two launches, two blocks each, 2.5 s a block
         assert split.generation_s == pytest.approx(10.0)
         assert split.start_s >= 0
+        # and what a test spends on an engine by itself is not the harness's
+        session.spend(Phase.START, 100.0)
+        assert session.split().start_s == pytest.approx(split.start_s + 100.0)
 
     def test_an_arm_stops_early_once_its_acceptance_is_decided(self, opened):
         session = opened(floor(0.2), report_only("speedup"))
