@@ -22,9 +22,11 @@ ENVIRONMENT = Release(
     vllm="0",
     import_check="import torch, transformers, xgrammar",
     steps=(
-        InstallStep(pip=("torch==2.13.0+cpu",), fallback_index="torch-cpu"),
+        InstallStep(pip=("--no-compile", "torch==2.13.0+cpu"), fallback_index="torch-cpu"),
         InstallStep(
             pip=(
+                # few of their modules are ever imported
+                "--no-compile",
                 "aiohttp",
                 "blake3",
                 "cachetools",
