@@ -1,14 +1,23 @@
 """The command line: everything that needs no pytest."""
 
+import copy
 import importlib
+import os
 import pkgutil
 import sys
+from collections.abc import Iterator
+from inspect import cleandoc
+from typing import TypeVar
 
 import click
 
 from specfloor import __version__, commands
 from specfloor.errors import UsageError
 from specfloor.exits import Exit
+from specfloor.i18n import ENGLISH, LANGUAGES, VARIABLE, _, language, language_of, use
+
+_LANG = "--lang"
+_Named = TypeVar("_Named", bound=click.Command)
 
 
 class LazyCommands(click.Group):
@@ -17,6 +26,11 @@ class LazyCommands(click.Group):
     Each is imported when it is asked for: reading a log must not wait for the statistics. A module
     is named as its command and holds it under that name, ``_`` standing for ``-``.
     """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options before the command; ``--lang`` may also stand behind it."""
+        use(language_of(os.environ))
+        return super().parse_args(ctx, _lang_first(args))
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names of all commands."""
@@ -27,13 +41,70 @@ class LazyCommands(click.Group):
         """Import a command; None when there is none of that name."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        name = cmd_name.replace("-", "_")
+        return in_language(self.load(cmd_name))
+
+    @staticmethod
+    def load(name: str) -> click.Command:
+        """Import the command of a name, as it is written."""
+        name = name.replace("-", "_")
         command = getattr(importlib.import_module(f"{commands.__name__}.{name}"), name)
         assert isinstance(command, click.Command)
         return command
 
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help in the language that is spoken."""
+        click.Group.format_help(in_language(self), ctx, formatter)
+
+
+def in_language(command: _Named) -> _Named:
+    """Return a command whose help is in the language that is spoken."""
+    if language() == ENGLISH:
+        return command
+    spoken = copy.copy(command)
+    spoken.help = command.help and _(cleandoc(command.help))
+    spoken.params = [copy.copy(param) for param in command.params]
+    for param in spoken.params:
+        if isinstance(param, click.Option) and param.help:
+            param.help = _(param.help)
+    if isinstance(spoken, click.Group):
+        spoken.commands = {name: in_language(one) for name, one in spoken.commands.items()}
+    return spoken
+
+
+def help_messages(command: click.Command) -> Iterator[str]:
+    """Yield what a command's help says, without that of commands below it."""
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    if command.help:
+        yield cleandoc(command.help)
+    yield from (option.help for option in options if option.help)
+
+
+def _lang_first(args: list[str]) -> list[str]:
+    """Return arguments with the option for the language before all others."""
+    for place, arg in enumerate(args):
+        if arg == "--":
+            break
+        if arg == _LANG or arg.startswith(f"{_LANG}="):
+            taken = 2 if arg == _LANG else 1
+            return [*args[place : place + taken], *args[:place], *args[place + taken :]]
+    return args
+
+
+def _speak(ctx: click.Context, param: click.Parameter, value: str | None) -> None:  # noqa: ARG001
+    if value:
+        use(value)
+
 
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    _LANG,
+    type=click.Choice(list(LANGUAGES)),
+    is_eager=True,
+    expose_value=False,
+    callback=_speak,
+    help=f"language of what people read (default: what {VARIABLE} says, else {ENGLISH}); "
+    "json stays English",
+)
 @click.version_option(__version__)
 def cli() -> None:
     """Tell whether a vLLM-Ascend release still gives speculative decoding that pays."""

@@ -4,22 +4,23 @@ from collections.abc import Iterable
 
 from tabulate import tabulate
 
+from specfloor.i18n import N_, _
 from specfloor.judge.cell import AcceptanceJudgement
 from specfloor.judge.run import CellResult
 from specfloor.judge.verdict import AcceptanceSummary, Estimate, Interval
 from specfloor.report.table import NOTHING
 
 HEADERS = (
-    "cell",
-    "rung",
-    "requests",
-    "mean over requests",
-    "pooled",
-    "first steps",
-    "design effect",
-    "least visible drop",
-    "by position (simultaneous band)",
-    "same text as off",
+    N_("cell"),
+    N_("rung"),
+    N_("requests"),
+    N_("mean over requests"),
+    N_("pooled"),
+    N_("first steps"),
+    N_("design effect"),
+    N_("least visible drop"),
+    N_("by position (simultaneous band)"),
+    N_("same text as off"),
 )
 
 
@@ -30,18 +31,24 @@ def details_table(results: Iterable[CellResult], style: str = "simple") -> str:
         for result in results
         if result.acceptance and result.acceptance.summary
     ]
-    return tabulate(rows, HEADERS, tablefmt=style, disable_numparse=True) if rows else ""
+    return (
+        tabulate(rows, [_(h) for h in HEADERS], tablefmt=style, disable_numparse=True)
+        if rows
+        else ""
+    )
 
 
 def _row(judgement: AcceptanceJudgement, summary: AcceptanceSummary) -> tuple[str, ...]:
     detail, head = judgement.detail, summary.head
     mean = detail.mean if detail and detail.mean else summary.rate_mean
     drop = detail.least_visible_drop if detail else summary.least_visible_drop
-    failed = f", {judgement.failed} failed" if judgement.failed else ""
+    failed = _(", {failed} failed").format(failed=judgement.failed) if judgement.failed else ""
     return (
         judgement.cell.id,
         judgement.rung or NOTHING,
-        f"{summary.requests} of {judgement.prompts}{failed}",
+        _("{requests} of {prompts}{failed}").format(
+            requests=summary.requests, prompts=judgement.prompts, failed=failed
+        ),
         _estimate(mean),
         _estimate(summary.rate_pooled),
         f"{_estimate(head.mean)} ({head.steps})" if head else NOTHING,

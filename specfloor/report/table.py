@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from tabulate import tabulate
 
 from specfloor.cells import Cell
+from specfloor.i18n import N_, _
 from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
 from specfloor.judge.floors import Quantity
 from specfloor.judge.run import CellResult
@@ -12,22 +13,22 @@ from specfloor.judge.verdict import DomainAcceptance, Estimate, Interval
 
 # a mean is over requests and weighs each the same, a pooled figure weighs long ones more
 HEADERS = (
-    "family",
-    "method",
+    N_("family"),
+    N_("method"),
     "k",
-    "workload",
-    "domain",
-    "tier",
+    N_("workload"),
+    N_("domain"),
+    N_("tier"),
     "c",
-    "acceptance (mean)",
-    "floor",
-    "length (pooled)",
-    "speedup",
-    "floor",
-    "verdict",
+    N_("acceptance (mean)"),
+    N_("floor"),
+    N_("length (pooled)"),
+    N_("speedup"),
+    N_("floor"),
+    N_("verdict"),
 )
 NOTHING = "-"
-REPORTED = "reported"
+REPORTED = N_("reported")
 """In the verdict column: measured, and there is no floor to hold."""
 
 
@@ -37,7 +38,7 @@ def tables(results: Iterable[CellResult], style: str = "simple") -> dict[str, st
     for result in results:
         rows.setdefault(result.cell.release, []).extend(_rows(result))
     return {
-        release: tabulate(lines, HEADERS, tablefmt=style, disable_numparse=True)
+        release: tabulate(lines, [_(h) for h in HEADERS], tablefmt=style, disable_numparse=True)
         for release, lines in rows.items()
     }
 
@@ -50,7 +51,7 @@ def _rows(result: CellResult) -> list[tuple[str, ...]]:
     head = (cell.family, cell.method, str(cell.k), cell.workload)
     whole = (
         *head,
-        lone or ("all" if domains else NOTHING),
+        lone or (_("all") if domains else NOTHING),
         cell.tier,
         str(cell.concurrency),
         _acceptance(acceptance),
@@ -58,7 +59,7 @@ def _rows(result: CellResult) -> list[tuple[str, ...]]:
         _with_interval(summary.length_pooled) if summary else NOTHING,
         _speedup(speed),
         f"{speed.floor.value:.2f}" if speed and speed.floor else NOTHING,
-        result.verdict or REPORTED,
+        result.verdict or _(REPORTED),
     )
     if len(domains) < 2:
         return [whole]
@@ -66,7 +67,7 @@ def _rows(result: CellResult) -> list[tuple[str, ...]]:
 
 
 def _domain_row(head: Sequence[str], cell: Cell, domain: DomainAcceptance) -> tuple[str, ...]:
-    below = " below" if domain.below else ""
+    below = _(" below") if domain.below else ""
     return (
         *head,
         domain.domain,

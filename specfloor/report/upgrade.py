@@ -4,31 +4,36 @@ from collections.abc import Iterable
 
 from tabulate import tabulate
 
+from specfloor.i18n import N_, _
 from specfloor.judge.run import CellResult
 from specfloor.judge.upgrade import UpgradeJudgement
 from specfloor.judge.verdict import Change, Interval, UpgradeVerdict
 from specfloor.report.table import NOTHING
 
 HEADERS = (
-    "release",
-    "against",
-    "cell",
-    "acceptance old",
-    "new",
-    "change",
-    "least visible",
-    "length",
-    "time per token",
-    "to first token",
-    "texts differ",
-    "outcome",
+    N_("release"),
+    N_("against"),
+    N_("cell"),
+    N_("acceptance old"),
+    N_("new"),
+    N_("change"),
+    N_("least visible"),
+    N_("length"),
+    N_("time per token"),
+    N_("to first token"),
+    N_("texts differ"),
+    N_("outcome"),
 )
 
 
 def upgrade_table(results: Iterable[CellResult], style: str = "simple") -> str:
     """Return the comparisons of a run as a table, or nothing when there are none."""
     rows = [upgrade_row(result.upgrade) for result in results if result.upgrade]
-    return tabulate(rows, HEADERS, tablefmt=style, disable_numparse=True) if rows else ""
+    return (
+        tabulate(rows, [_(h) for h in HEADERS], tablefmt=style, disable_numparse=True)
+        if rows
+        else ""
+    )
 
 
 def upgrade_headline(results: Iterable[CellResult]) -> str:

@@ -191,3 +191,27 @@ def test_it_runs_as_a_module():
     assert done.returncode == 4
     assert done.stderr.startswith("specfloor: ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_a_language_may_be_named_before_and_behind_the_command(specfloor, stored, place):
+    arguments = ["report", stored(DEAD)]
+    if place == 3:
+        arguments += ["--lang=zh"]
+    else:
+        arguments[place:place] = ["--lang", "zh"]
+    code, out, _ = specfloor(*arguments)
+    assert (code, "接受率（均值）" in out, "acceptance (mean)" in out) == (1, True, False)
+
+
+def test_help_is_chinese_when_it_is_asked_for(specfloor, monkeypatch):
+    assert "重新判定" in specfloor("report", "--help", "--lang", "zh")[1]
+    monkeypatch.setenv("SPECFLOOR_LANG", "zh")
+    assert "判断某个" in specfloor("--help")[1]
+    monkeypatch.delenv("SPECFLOOR_LANG")
+    assert "Judge a stored run again" in specfloor("report", "--help")[1]
+
+
+def test_a_language_that_there_is_not_is_a_usage_error(specfloor, monkeypatch):
+    monkeypatch.setenv("SPECFLOOR_LANG", "fr")
+    assert specfloor("releases")[0] == 4

@@ -1,0 +1,102 @@
+"""Collects what specfloor says into the catalogues of its translations, and compiles them.
+
+    python -m tests.messages
+
+Messages that the source no longer has are dropped, new ones are added without a translation, which
+fails the tests until they have one. Commit the ``.po`` and the ``.mo`` file together.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_file
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+from specfloor.cli import LazyCommands, cli, help_messages
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "specfloor"
+PO = PACKAGE / "locale" / "zh_CN" / "LC_MESSAGES" / "specfloor.po"
+KEYWORDS = {"_": None, "N_": None, "gettext": None}
+SOURCES = (
+    ("python", PACKAGE, "**/*.py"),
+    ("python", ROOT / "fixtures", "*.py"),
+    ("jinja2.ext:babel_extract", PACKAGE, "**/*.j2"),
+)
+TEMPLATE_OPTIONS = {"trimmed": "true", "lstrip_blocks": "true", "trim_blocks": "true"}
+
+
+def messages() -> dict[str, str]:
+    """Return every message of the source, in order, and the file that has it first."""
+    found: dict[str, str] = {}
+    for method, folder, pattern in SOURCES:
+        for path in sorted(folder.glob(pattern)):
+            options = TEMPLATE_OPTIONS if path.suffix == ".j2" else None
+            for _, message, _, _ in extract_from_file(
+                method, path, keywords=KEYWORDS, options=options
+            ):
+                assert isinstance(message, str), f"{path}: {message} is not one message"
+                found.setdefault(message, path.relative_to(ROOT).as_posix())
+    for command in _commands(cli):
+        for message in help_messages(command):
+            found.setdefault(message, f"help of {command.name}")
+    return found
+
+
+def read() -> Catalog:
+    """Return the catalogue as it is written."""
+    with PO.open("rb") as file:
+        return read_po(file, locale="zh_CN", domain="specfloor")
+
+
+def update(old: Catalog, wanted: dict[str, str]) -> Catalog:
+    """Return a catalogue of the messages wanted, with what is translated of them."""
+    new = Catalog(
+        "zh_CN",
+        domain="specfloor",
+        header_comment="# Chinese (simplified) for specfloor.",
+        project="specfloor",
+        creation_date=old.creation_date,
+        revision_date=old.revision_date,
+        fuzzy=False,
+    )
+    for message, place in wanted.items():
+        known = old.get(message)
+        new.add(message, known.string if known else "", locations=[(place, 0)])
+    return new
+
+
+def write(catalogue: Catalog) -> None:
+    """Write a catalogue and its compiled form."""
+    with PO.open("wb") as file:
+        write_po(file, catalogue, width=100, include_lineno=False)
+    with PO.with_suffix(".mo").open("wb") as file:
+        write_mo(file, catalogue)
+
+
+def _commands(command: click.Command) -> Iterator[click.Command]:
+    yield command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = (
+                LazyCommands.load(name) if command is cli else command.get_command(context, name)
+            )
+            assert inner is not None
+            yield from _commands(inner)
+
+
+def main() -> None:
+    """Update the catalogue and say what has no translation."""
+    catalogue = update(read(), messages())
+    write(catalogue)
+    untranslated = [message.id for message in catalogue if message.id and not message.string]
+    sys.exit("\n".join(f"not translated: {message!r}" for message in untranslated))
+
+
+if __name__ == "__main__":
+    main()
