@@ -305,6 +305,11 @@ class Session:
         return min(bound for bound in bounds if bound is not None)
 
     @property
+    def utilisations(self) -> tuple[float, ...]:
+        """Loads that were asked for, as shares of a capacity."""
+        return self.settings.utilisations
+
+    @property
     def seed(self) -> int:
         """The seed of everything random."""
         return self.settings.seed

@@ -15,6 +15,7 @@ from specfloor.engines.routes import EVERY_RELEASE, PythonRoute, Route
 from specfloor.errors import UsageError
 from specfloor.host.hardware import find_hardware
 from specfloor.judge.cell import Rule
+from specfloor.judge.mixed import Slo
 from specfloor.plan import Selection
 
 START_TIMEOUT_S = {"cpu": 600.0, "ascend": 2400.0}
@@ -60,6 +61,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     baseline: Path | None = None
     cache: Path | None = None
     most_concurrent: int | None = None
+    utilisations: tuple[float, ...] = ()
+    slo: Slo | None = None
     soak_min: float | None = None
     cluster: str | None = None
     routes: Mapping[str, Route] = MappingProxyType({})
@@ -99,9 +102,19 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             ("--start-timeout", self.start_timeout_s),
             ("--request-timeout", self.request_timeout_s),
             ("--silence-timeout", self.silence_timeout_s),
+            *(
+                (("--slo-ttft", self.slo.ttft_s), ("--slo-tpot", self.slo.tpot_s))
+                if self.slo
+                else ()
+            ),
         ):
             if not value > 0:
                 raise UsageError(f"{option} {value:g} is not a positive number of seconds")
+        for share in self.utilisations:
+            if not 0 < share < 1:
+                raise UsageError(
+                    f"--utilisation {share:g} is outside (0, 1): a load is a share of the capacity"
+                )
         if self.soak_min is not None and not self.soak_min > 0:
             raise UsageError(f"--soak {self.soak_min:g} is not a positive number of minutes")
         for option, numbers in (
@@ -118,7 +131,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     @property
     def rule(self) -> Rule:
         """How floors are judged."""
-        return Rule(self.alpha, self.beta, self.margin, self.population == "sampled")
+        return Rule(self.alpha, self.beta, self.margin, self.population == "sampled", self.slo)
 
 
 def site_of(settings: Settings) -> Site:

@@ -89,6 +89,10 @@ class Bench(Protocol):
         """Return the requests that may be in flight: as user, engine and size allow."""
 
     @property
+    def utilisations(self) -> tuple[float, ...]:
+        """Loads that were asked for, as shares of a capacity; empty leaves them to experiments."""
+
+    @property
     def seed(self) -> int:
         """The seed of everything random."""
 

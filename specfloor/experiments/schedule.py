@@ -130,6 +130,11 @@ class KSchedule:
         )
 
 
+def emitted(index: RecordIndex, cell: Cell) -> Schedule:
+    """Return the schedule that a sweep on record found for a cell; empty without one."""
+    return schedule_of(_measured(index, cell, index.arms(cell, _FIXED)).choices)
+
+
 _SEVERITY = (Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL)
 _FINDING = {
     Verdict.PASS: Finding.EXPECTED,

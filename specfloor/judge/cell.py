@@ -15,6 +15,7 @@ from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence
 from specfloor.judge.figures import figures_of
 from specfloor.judge.floors import Floor, Quantity, ReportOnly
 from specfloor.judge.looping import loops
+from specfloor.judge.mixed import Slo
 from specfloor.judge.outputs import OutputAgreement, compare_outputs
 from specfloor.judge.speed import LaunchTimes, judge_speed, summarize_speed
 from specfloor.judge.times import (
@@ -39,12 +40,13 @@ from specfloor.triage.shares import Figures
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How floors are judged: error rates, the margin, and what the prompts are."""
+    """How floors are judged: error rates, the margin, what the prompts are, limits of a load."""
 
     alpha: float = 0.05
     beta: float = 0.05
     margin: float = 0.05
     sampled: bool = False
+    slo: Slo | None = None
 
 
 class AcceptanceJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,6 +8,7 @@ import pytest
 from specfloor.engines.routes import PythonRoute, VenvRoute
 from specfloor.errors import UsageError
 from specfloor.judge.cell import Rule
+from specfloor.judge.mixed import Slo
 from specfloor.plan import Selection
 from tests.unit.builders import settings
 
@@ -27,6 +28,19 @@ def test_the_rule_is_what_was_asked_for():
 def test_levels_lie_between_0_and_1(name, value):
     with pytest.raises(UsageError, match=rf"--{name} .* is outside \(0, 1\)"):
         settings(**{name: value})
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, 1.5, float("nan")])
+def test_a_load_is_a_share_of_the_capacity(share):
+    with pytest.raises(UsageError, match=r"--utilisation .* is outside \(0, 1\)"):
+        settings(utilisations=(0.5, share))
+
+
+def test_limits_of_a_load_are_positive_and_part_of_the_rule():
+    assert settings(slo=Slo(1.0, 0.05)).rule == Rule(slo=Slo(1.0, 0.05))
+    for slo, option in ((Slo(0.0, 1.0), "--slo-ttft"), (Slo(1.0, -1.0), "--slo-tpot")):
+        with pytest.raises(UsageError, match=f"{option} .* is not a positive number"):
+            settings(slo=slo)
 
 
 @pytest.mark.parametrize("name", ["start", "request", "silence"])

@@ -63,6 +63,7 @@ class LawBench:
         self.index = RecordIndex()
         self.size = size
         self.seed = seed
+        self.utilisations = ()
         self.lines: list[str] = []
         self.say = self.lines.append
         self.launches: list[tuple[LaunchKey, tuple[BlockKey, ...], Overrides]] = []

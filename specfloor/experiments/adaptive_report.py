@@ -1,0 +1,250 @@
+"""What is said of arms under a mixed load: the records of it, the sentence and the tables."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from specfloor.experiments.base import Table
+from specfloor.judge.mixed import METRICS, ArmLoad, Limit, Outcome, Versus
+from specfloor.judge.quantiles import Quantile
+from specfloor.judge.verdict import Verdict
+from specfloor.triage.findings import Finding
+
+_LATE_SHARE = 0.1
+"""Share of the least median TTFT from which it is said that the client was late."""
+
+
+class Said(NamedTuple):
+    """One thing that is said, and what it makes of the whole."""
+
+    verdict: Verdict
+    finding: Finding
+    sentence: str
+
+
+class Compared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One arm against another; ``adaptive`` is whether it is an adaptive one against a fixed."""
+
+    arm: str
+    against: str
+    adaptive: bool
+    found: tuple[Versus, ...]
+
+
+class ArmCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an arm's counters say over all loads; ``counting`` is how its mechanism moves them.
+
+    ``drafted_per_step`` is over steps that drafted.
+    """
+
+    arm: str
+    rate: float | None
+    length: float | None
+    drafted_per_step: float
+    counting: str
+
+
+class Load(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One load: ``rate_per_s`` requests a second, a share of the fixed arm's capacity.
+
+    ``whole_requests`` is whether the stream came in bursts, so that TPOT is over whole requests.
+    """
+
+    utilisation: float
+    rate_per_s: float
+    limits: tuple[Limit, ...]
+    limits_from: str
+    whole_requests: bool
+    arms: tuple[ArmLoad, ...]
+    compared: tuple[Compared, ...]
+
+    @property
+    def said(self) -> list[Said]:
+        """What the comparisons come to."""
+        at = f"at {self.utilisation:.0%} of capacity ({self.rate_per_s:.3g} requests/s)"
+        return [
+            one
+            for compared in self.compared
+            if (one := (_adaptive(at, compared) if compared.adaptive else _fixed(at, compared)))
+        ]
+
+
+class AdaptiveDetail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the experiment found, for the JSON file; ``refused`` says why, by setting."""
+
+    capacity_per_s: float | None
+    loads: tuple[Load, ...]
+    counts: tuple[ArmCounts, ...]
+    refused: dict[str, str]
+
+
+def answer(said: Sequence[Said]) -> tuple[Verdict, tuple[Finding, ...], str]:
+    """Return the worst verdict, its findings, and everything that was said, worst first."""
+    ordered = sorted(said, key=lambda one: _SEVERITY.index(one.verdict))
+    worst = ordered[0].verdict
+    findings = dict.fromkeys(one.finding for one in ordered if one.verdict is worst)
+    return worst, tuple(findings), "; ".join(one.sentence for one in ordered)
+
+
+_SEVERITY = (Verdict.FAIL, Verdict.NO_DATA, Verdict.INCONCLUSIVE, Verdict.PASS)
+
+
+def _adaptive(at: str, compared: Compared) -> Said:
+    who = f"{compared.arm} against {compared.against} {at}"
+    deciding = [v for v in compared.found if not v.quantity.startswith("P50")]
+    goodput = next((v for v in deciding if v.quantity == "goodput"), None)
+    if worse := [v for v in compared.found if v.outcome is Outcome.WORSE]:
+        return Said(Verdict.FAIL, Finding.SPEED_REGRESSION, f"{who}: {_listed(worse)} is worse")
+    if goodput is None:
+        why = f"{who}: there are no limits to be in time by; give --slo-ttft and --slo-tpot"
+        return Said(Verdict.NO_DATA, Finding.NO_DATA, why)
+    undecided = [v for v in deciding if v.outcome is Outcome.UNDECIDED]
+    few = [v for v in deciding if v.outcome is Outcome.TOO_FEW]
+    if undecided or few:
+        parts = [f"goodput {_ratio(goodput)}"]
+        if undecided:
+            parts.append(f"{_listed(undecided)} may be worse{_needed(undecided)}")
+        if few:
+            missing = max(v.requests_missing or 0 for v in few)
+            parts.append(f"P99 takes {missing} more requests of a kind")
+        return Said(Verdict.INCONCLUSIVE, Finding.INCONCLUSIVE, f"{who}: {', '.join(parts)}")
+    better = [v for v in deciding if v.outcome is Outcome.BETTER]
+    gain = f", better: {_listed(better)}" if better else ""
+    return Said(
+        Verdict.PASS,
+        Finding.EXPECTED,
+        f"{who}: goodput {_ratio(goodput)}, and no P99 is {goodput.loss:.0%} worse{gain}",
+    )
+
+
+def _fixed(at: str, compared: Compared) -> Said | None:
+    """Return that a fixed arm is broken; what it costs otherwise is only in the tables."""
+    worse = [v for v in compared.found if v.outcome is Outcome.WORSE and v.quantity != "goodput"]
+    if not worse:
+        return None
+    metrics = {v.quantity.partition(" ")[2] for v in compared.found}
+    fine = metrics - {v.quantity.partition(" ")[2] for v in worse}
+    but = f" while {' and '.join(m for m in METRICS if m in fine)} is not" if fine else ""
+    return Said(
+        Verdict.FAIL,
+        Finding.SPEED_REGRESSION,
+        f"{compared.arm} against {compared.against} {at}: {_listed(worse)} is more than twice as "
+        f"long{but}",
+    )
+
+
+def _listed(found: Iterable[Versus]) -> str:
+    return ", ".join(
+        f"{v.quantity}{f' of {v.kind} requests' if v.kind else ''} {_ratio(v)}" for v in found
+    )
+
+
+def _ratio(versus: Versus) -> str:
+    if versus.ratio is None:
+        return "(none in time on the other arm)"
+    if versus.low is None or versus.high is None:
+        return f"× {versus.ratio:.3g}"
+    return f"× {versus.ratio:.3g} [{versus.low:.3g}, {versus.high:.3g}]"
+
+
+def _needed(undecided: Iterable[Versus]) -> str:
+    needed = [v.launches_needed for v in undecided]
+    if None in needed:
+        return ", too near to the margin to tell"
+    return f", which {max(n for n in needed if n)} launches an arm would tell"
+
+
+def tables(loads: Sequence[Load], counts: Sequence[ArmCounts]) -> tuple[Table, ...]:
+    """Return the tables of every load, and that of acceptance."""
+    found = []
+    for load in loads:
+        at = f"{load.utilisation:.0%} of capacity, {load.rate_per_s:.3g} requests/s"
+        found += [_in_time(load, at), _latencies(load, at), _ratios(load, at)]
+    if counts:
+        found.append(_acceptance(counts))
+    return tuple(found)
+
+
+def _in_time(load: Load, at: str) -> Table:
+    limits = ", ".join(
+        f"{one.kind} TTFT {1000 * one.ttft_s:.3g} ms and TPOT {1000 * one.tpot_s:.3g} ms"
+        for one in load.limits
+    )
+    rows = tuple(
+        (
+            arm.arm,
+            str(arm.requests),
+            str(arm.failed),
+            None if arm.in_time is None else str(arm.in_time),
+            arm.goodput_per_s,
+            1000 * arm.late_s,
+        )
+        for arm in load.arms
+    )
+    columns = ("arm", "requests", "failed", "in time", "goodput a second", "sent late, P99 ms")
+    late = "; the client sent late by a part of what is measured" if _was_late(load) else ""
+    title = f"In time at {at}; limits {load.limits_from}: {limits or 'none'}{late}"
+    return Table(title, columns, rows)
+
+
+def _was_late(load: Load) -> bool:
+    medians = [one.p50.value for arm in load.arms for one in arm.latencies if one.metric == "TTFT"]
+    late = max((arm.late_s for arm in load.arms), default=0.0)
+    return bool(medians) and late > _LATE_SHARE * min(medians)
+
+
+def _latencies(load: Load, at: str) -> Table:
+    rows = tuple(
+        (
+            arm.arm,
+            one.kind,
+            one.metric,
+            str(one.p50.n),
+            1000 * one.p50.value,
+            1000 * one.p99.value,
+            *_bounds(one.p99),
+        )
+        for arm in load.arms
+        for one in arm.latencies
+    )
+    whole = "; TPOT over whole requests, the stream came in bursts" if load.whole_requests else ""
+    columns = ("arm", "requests", "latency", "n", "P50", "P99", "from", "to")
+    return Table(f"Milliseconds at {at}{whole}", columns, rows)
+
+
+def _bounds(found: Quantile) -> tuple[float | None, float | None]:
+    if found.low is None or found.high is None:
+        return None, None
+    return 1000 * found.low, 1000 * found.high
+
+
+def _ratios(load: Load, at: str) -> Table:
+    rows = tuple(
+        (
+            compared.arm,
+            compared.against,
+            v.quantity,
+            v.kind or "all",
+            v.ratio,
+            v.low,
+            v.high,
+            str(v.outcome),
+        )
+        for compared in load.compared
+        for v in compared.found
+    )
+    columns = ("arm", "over", "quantity", "requests", "ratio", "from", "to", "so it")
+    return Table(f"Ratios at {at}", columns, rows)
+
+
+def _acceptance(counts: Sequence[ArmCounts]) -> Table:
+    title = (
+        "Acceptance, which decides nothing here: how many tokens were verified is not exported, "
+        "and what is reported moves with the mechanism"
+    )
+    rows = tuple(
+        (one.arm, one.rate, one.length, one.drafted_per_step, one.counting or None)
+        for one in counts
+    )
+    return Table(title, ("arm", "rate", "length", "drafted a step", "how it is counted"), rows)
