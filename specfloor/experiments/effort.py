@@ -8,21 +8,15 @@ from specfloor.catalog import Catalog
 from specfloor.catalog.model import Family
 from specfloor.cells import Cell
 from specfloor.experiments.base import Bench, ExperimentJudgement, Table, arm_launch, cell_block
+from specfloor.experiments.thinking import thinking_apart
 from specfloor.judge.cell import Rule
 from specfloor.judge.effort import TierResult, judge_tiers
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.floors import Floors
 from specfloor.judge.verdict import Verdict
-from specfloor.plan import Overrides
 from specfloor.progress import LaunchProgress
 from specfloor.runs.records import Purpose
 from specfloor.triage.findings import Finding
-
-PARSER = "glm45"
-"""The reasoning parser of the embedded families, which are served without one otherwise: it takes
-the thinking of a GLM template out of the answers, if it is told with every request whether there is
-any."""
-_FLAG = "--reasoning-parser"
 
 
 class EffortDetail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,7 +46,7 @@ class Effort:
             block = cell_block(one, Purpose.NATURAL, cell.concurrency)
             plans[block] = bench.block_plan(key, block)
         LaunchProgress(self.name, 1, bench.say).begin(f"tiers {' '.join(family.tiers)}")
-        bench.launch(key, plans, _with_parser(family))
+        bench.launch(key, plans, thinking_apart(family))
 
     def judge(
         self, index: RecordIndex, cell: Cell, catalog: Catalog, floors: Floors, rule: Rule
@@ -92,12 +86,6 @@ class Effort:
 
 def _cells(cell: Cell, family: Family) -> list[Cell]:
     return [msgspec.structs.replace(cell, tier=tier) for tier in family.tiers]
-
-
-def _with_parser(family: Family) -> Overrides:
-    if family.platform != "cpu" or _FLAG in family.serve:
-        return Overrides()
-    return Overrides(serve={_FLAG: PARSER})
 
 
 _SEVERITY = (None, Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.NO_DATA, Verdict.FAIL)

@@ -6,12 +6,12 @@ from specfloor.catalog import Catalog
 from specfloor.cells import OFF, Cell
 from specfloor.errors import UsageError
 from specfloor.experiments.base import Bench, ExperimentJudgement, Table, arm_launch
+from specfloor.experiments.thinking import thinking_apart
 from specfloor.judge.cell import Rule
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.floors import Floors
 from specfloor.judge.output import CheckResult, OutputVerdict, judge_output
 from specfloor.judge.verdict import Verdict
-from specfloor.plan import Overrides
 from specfloor.progress import LaunchProgress
 from specfloor.runs.records import BlockKey, Purpose
 from specfloor.triage.findings import Finding
@@ -43,12 +43,13 @@ class Output:
             Purpose.NATURAL,
         )
         launches = (OFF, 0, "off"), (cell.arm, 0, cell.arm.label), (OFF, 1, "off again")
+        overrides = thinking_apart(bench.catalog.family(cell.family))
         progress = LaunchProgress(self.name, len(launches), bench.say)
         for arm, repeat, called in launches:
             progress.begin(called)
             key = arm_launch(cell, arm, self.name, repeat)
             plan = msgspec.structs.replace(bench.block_plan(key, block), keep_prompts=True)
-            bench.launch(key, {block: plan}, Overrides())
+            bench.launch(key, {block: plan}, overrides)
 
     def judge(
         self, index: RecordIndex, cell: Cell, catalog: Catalog, floors: Floors, rule: Rule

@@ -65,7 +65,7 @@ class Drift(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def judge_drift(samples: Sequence[Sample], *, alpha: float, beta: float, margin: float) -> Drift:
-    """Judge a soak: FAIL when acceptance fell, PASS when a fall by ``margin`` is excluded.
+    """Judge a soak: PASS when a fall by ``margin`` is excluded, else FAIL when acceptance fell.
 
     Args:
         samples: in the order they were sent.
@@ -81,20 +81,22 @@ def judge_drift(samples: Sequence[Sample], *, alpha: float, beta: float, margin:
     held_null, held_far = hold_bounds(margin)
     fell = SequentialTest(fell_null, fell_far, alpha=alpha, beta=beta)
     held = SequentialTest(held_far, held_null, alpha=alpha, beta=beta)
-    most_fell = most_held = -math.inf
+    most_fell = -math.inf
     falls, holds = fall_scores(first, last), hold_scores(first, last, margin)
     for fall, hold in zip(falls, holds, strict=True):
         fell.observe(float(fall))
         held.observe(float(hold))
-        # a wealth that was reached stays evidence, whatever comes after (Ville)
+        # a wealth that was reached stays evidence, whatever comes after (Ville); but a soak that
+        # held until shortly before its end has not held, so there the last wealth counts
         most_fell = max(most_fell, fell.log_e_below)
-        most_held = max(most_held, held.log_e_above)
+    last_held = held.log_e_above
     verdict = Verdict.INCONCLUSIVE
-    if most_fell >= -math.log(alpha):
-        verdict = Verdict.FAIL
-    elif most_held >= -math.log(beta):
+    # first: a fall that is shown, and shown to be less than the margin, is none to fail by
+    if last_held >= -math.log(beta):
         verdict = Verdict.PASS
-    missing = max(most_fell / -math.log(alpha), most_held / -math.log(beta))
+    elif most_fell >= -math.log(alpha):
+        verdict = Verdict.FAIL
+    missing = max(most_fell / -math.log(alpha), last_held / -math.log(beta))
     undecided = verdict is Verdict.INCONCLUSIVE and missing > 0
     return Drift(
         verdict=verdict,
@@ -102,7 +104,7 @@ def judge_drift(samples: Sequence[Sample], *, alpha: float, beta: float, margin:
         first=float(first.mean()),
         last=float(last.mean()),
         e_fell=math.exp(min(most_fell, _MOST)),
-        e_held=math.exp(min(most_held, _MOST)),
+        e_held=math.exp(min(last_held, _MOST)),
         longer=max(1.0, 1 / missing) if undecided else None,
     )
 

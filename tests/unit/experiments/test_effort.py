@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from specfloor.experiments.base import arm_launch, cell_block
-from specfloor.experiments.effort import PARSER, Effort
+from specfloor.experiments.effort import Effort
+from specfloor.experiments.thinking import REASONING_PARSER
 from specfloor.judge.verdict import Verdict
 from specfloor.plan import Overrides
 from specfloor.runs.records import Purpose
@@ -41,7 +42,7 @@ def test_one_launch_with_a_parser_and_a_block_a_tier():
     _, bench = effort(law())
     ((key, plans, overrides),) = bench.launches
     assert (key.arm, key.variant) == (CELL.arm, "effort")
-    assert overrides.serve == {"--reasoning-parser": PARSER}
+    assert overrides.serve == {"--reasoning-parser": REASONING_PARSER}
     assert {b.tier: p.template for b, p in plans.items()} == {
         "off": {"enable_thinking": False},
         "on": {"enable_thinking": True},

@@ -42,6 +42,8 @@ class TestMeasuring:
         blocks = [block for _, plans, _ in bench.launches for block in plans]
         assert len(set(blocks)) == 1
         assert (blocks[0].workload, blocks[0].concurrency) == ("output", 8)
+        # thinking is no part of an answer
+        assert {o.serve["--reasoning-parser"] for _, _, o in bench.launches} == {"glm45"}
         assert [line.partition(", about")[0] for line in bench.lines] == [
             "output: launch 1 of 3, off",
             "output: launch 2 of 3, mtp3",

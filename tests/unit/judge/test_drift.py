@@ -64,6 +64,15 @@ class TestVerdict:
         assert found.e_fell >= 20
         assert found.change == pytest.approx(-0.1 / 0.7, abs=0.02)
 
+    def test_a_fall_shortly_before_the_end_fails(self):
+        assert judge_drift(soak(900, fall=step(0.9, 0.3)), **RULE).verdict is Verdict.FAIL
+
+    def test_a_fall_that_is_shown_to_be_less_than_the_margin_passes(self):
+        found = judge_drift(soak(3000, fall=step(0.5, 0.014), noise=0.02), **RULE)
+        assert found.verdict is Verdict.PASS
+        assert found.e_fell >= 20
+        assert found.change == pytest.approx(-0.02, abs=0.004)
+
     def test_a_rise_is_no_drift(self):
         assert judge_drift(soak(900, fall=step(0.5, -0.1)), **RULE).verdict is Verdict.PASS
 
