@@ -346,6 +346,18 @@ class Steady:
         return ExperimentJudgement(cell, self.name, said, (), "counted")
 
 
+@pytest.mark.parametrize(
+    ("options", "seconds"),
+    [
+        ({"experiments": "small"}, 120),
+        ({"experiments": "full"}, 3600),
+        ({"experiments": "small", "soak_min": 0.5}, 30),
+    ],
+)
+def test_a_soak_is_as_long_as_asked_or_as_its_size(make, options, seconds):
+    assert make(**options).soak_s == seconds
+
+
 class TestExperiments:
     @pytest.fixture
     def session(self, make, doubles, tmp_path, monkeypatch):

@@ -43,6 +43,12 @@ def test_limits_of_a_load_are_positive_and_part_of_the_rule():
             settings(slo=slo)
 
 
+@pytest.mark.parametrize("value", [0.0, -2.0, float("nan")])
+def test_a_soak_takes_some_time(value):
+    with pytest.raises(UsageError, match=r"--soak .* is not a positive number of minutes"):
+        settings(soak_min=value)
+
+
 @pytest.mark.parametrize("name", ["start", "request", "silence"])
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan")])
 def test_times_are_positive(name, value):
