@@ -1,0 +1,200 @@
+"""What a search found, for people and for programs."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from specfloor.bisect.search import Answer, Contradiction, Range, range_of
+from specfloor.bisect.state import Done, State
+from specfloor.errors import UsageError
+from specfloor.exits import Exit
+from specfloor.ledger.concern import compare_for
+from specfloor.ledger.model import Ledger
+from specfloor.ledger.query import Change, Comparison, feels_like
+
+ROWS = 10
+"""Rows of the ledger that text shows of each kind; the command it names lists the rest."""
+
+
+class Outcome(StrEnum):
+    """How a search ended."""
+
+    FOUND = "found"
+    """One release is the first bad, and it and the one before it were measured."""
+    OPEN = "open"
+    """Several may be, or what decides could not be measured."""
+    CONTRADICTED = "contradicted"
+    """An end is not what it was said to be."""
+    UNFINISHED = "unfinished"
+    """There is still something to launch."""
+
+
+class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a search came to.
+
+    ``first_bad`` are the releases that may be the first bad one, ``last_good`` the one before them.
+    ``ledger`` is what changed from the last good to the last of ``first_bad``; None where the two
+    are not known.
+    """
+
+    outcome: Outcome
+    sentence: str
+    last_good: str | None
+    first_bad: tuple[str, ...]
+    ledger: Comparison | None
+
+    @property
+    def exit_code(self) -> Exit:
+        """HOLDS when it was found, FAILS when an end is not as said, UNDECIDED otherwise."""
+        match self.outcome:
+            case Outcome.FOUND:
+                return Exit.HOLDS
+            case Outcome.CONTRADICTED:
+                return Exit.FAILS
+            case _:
+                return Exit.UNDECIDED
+
+
+def conclude(state: State, ledger: Ledger, *, finished: bool = True) -> Finding:
+    """Return what a search came to.
+
+    Args:
+        state: where it stands.
+        ledger: asked what changed in between.
+        finished: whether nothing is left to launch.
+    """
+    question = state.question
+    names = [candidate.name for candidate in question.candidates]
+    answers = state.answers()
+    if state.floor is None and 0 in answers:
+        why = _last(state, 0).reason
+        said = (
+            f"{names[0]} gave no floor to judge the others by ({why}); "
+            "set one in the floors of the family, or start from another good end"
+        )
+        return Finding(Outcome.OPEN, said, None, tuple(names[1:]), None)
+    try:
+        found = range_of(question.ends, answers)
+    except Contradiction as end:
+        said = (
+            f"{names[end.place]} is {end.answer}, against what the search was told: "
+            + ("it broke earlier; start" if end.answer is Answer.BAD else "nothing broke; end")
+            + f" from {'an older good' if end.answer is Answer.BAD else 'a newer bad'} release"
+        )
+        return Finding(Outcome.CONTRADICTED, said, None, (), None)
+    good, bad = names[found.low], [names[place] for place in found.first_bad]
+    try:
+        concern = [(question.cell.family, question.cell.method)]
+        between = compare_for(ledger, good, bad[-1], concern)
+    except UsageError:
+        between = None
+    outcome, said = _outcome(state, found, good, bad, finished=finished)
+    return Finding(outcome, said, good, tuple(bad), between)
+
+
+def _outcome(
+    state: State, found: Range, good: str, bad: list[str], *, finished: bool
+) -> tuple[Outcome, str]:
+    answers = state.answers()
+    if not finished:
+        return Outcome.UNFINISHED, f"after {good}, at {bad[-1]} or before it; not finished"
+    names = [candidate.name for candidate in state.question.candidates]
+    on_trust = [names[place] for place in (found.low, found.high) if not _tells(answers, place)]
+    trusted = (
+        f"; {' and '.join(on_trust)} could not be measured, so this rests on what was said of it"
+        if on_trust
+        else ""
+    )
+    if len(bad) > 1:
+        gone = ", ".join(bad[:-1])
+        return Outcome.OPEN, (
+            f"the first bad is one of {', '.join(bad)}, after {good}: {gone} told nothing{trusted}"
+        )
+    said = f"{bad[0]} is the first bad, {good} the last good{trusted}"
+    return (Outcome.OPEN if on_trust else Outcome.FOUND), said
+
+
+def _tells(answers: Any, place: int) -> bool:  # noqa: ANN401
+    return place in answers and answers[place].tells
+
+
+def _last(state: State, place: int) -> Done:
+    return next(one for one in reversed(state.done) if one.place == place)
+
+
+def as_document(state: State, finding: Finding) -> dict[str, Any]:
+    """Return a search for programs."""
+    question = state.question
+    names = [candidate.name for candidate in question.candidates]
+    return {
+        "schema": 1,
+        "outcome": finding.outcome,
+        "sentence": finding.sentence,
+        "last_good": finding.last_good,
+        "first_bad": finding.first_bad,
+        "cell": question.cell.pair_id,
+        "line": names,
+        "order": question.order,
+        "left_out": question.left_out,
+        "prior": {"from": question.prior, "weights": question.weights},
+        "floor": state.floor,
+        "launches": state.launches,
+        "probes": [{"release": names[one.place], **msgspec.to_builtins(one)} for one in state.done],
+        "ledger": finding.ledger,
+    }
+
+
+def as_text(state: State, finding: Finding, folder: Path) -> str:
+    """Return a search for a terminal."""
+    question = state.question
+    names = [candidate.name for candidate in question.candidates]
+    lines = [
+        f"{question.cell.pair_id}: {names[0]} to {names[-1]}, {question.ends} releases "
+        "may be the first bad",
+        f"Order: {question.order}.",
+        *(f"  left out: {name}, {why}" for name, why in question.left_out.items()),
+        f"Weights: {question.prior}.",
+    ]
+    if state.floor is not None:
+        floor = state.floor
+        lines.append(f"Floor: {floor.quantity} {floor.value:g} ({floor.reason}; {floor.source}).")
+    lines.append("")
+    lines += [_line(one, names[one.place], folder) for one in state.done]
+    lines += ["", f"Result: {finding.sentence}. Launches: {state.launches}."]
+    if finding.ledger is not None and finding.outcome is not Outcome.CONTRADICTED:
+        lines += ["", *_ledger(finding.ledger, question.cell.family, question.cell.method)]
+    return "\n".join(lines)
+
+
+def _line(one: Done, name: str, folder: Path) -> str:
+    rate = "" if one.rate is None else f" {one.rate:.3f}"
+    where = f" [{folder / one.run}]" if one.run else " [not launched]"
+    why = "" if one.answer.tells else f": {one.reason}"
+    return f"  {name}: {one.answer}{rate}{why}{where}"
+
+
+def _ledger(found: Comparison, family: str, method: str) -> list[str]:
+    if found.unknown:
+        return [f"The ledger says nothing of what changed: {found.unknown}."]
+    span = f"from {found.old} to {found.new}"
+    lines = []
+    for rows, heading in (
+        (found.lost, f"What the ledger knows to break {family} with {method} {span}"),
+        (found.gained, "What else changed there"),
+    ):
+        lines.append(f"{heading}: {len(rows) or 'nothing'}")
+        lines += [_row(row) for row in rows[:ROWS]]
+    if max(len(found.lost), len(found.gained)) > ROWS:
+        lines.append(
+            f"All of them: specfloor fixes --release {found.old} --release {found.new} "
+            f"--family {family} --method {method}"
+        )
+    lines.append(f"The ledger ends with {found.as_of}; it does not list every change.")
+    return lines
+
+
+def _row(change: Change) -> str:
+    row = change.row
+    return f"  {row.id} {row.kind}: {row.symptom} ({feels_like(row)})"
