@@ -35,6 +35,31 @@ def test_a_soak_that_is_interrupted_is_judged_as_far_as_it_came(tmp_path):
     assert host.left_over == []
 
 
+def test_a_server_that_stops_answering_in_a_soak_is_a_hang_with_the_last_healthy_time(tmp_path):
+    host = FakeHost(tmp_path, tmp_path / "cache")
+    host.set_knobs({"3": {"hang_after": 120}})
+    finished = host.suite(
+        *("tests/suite/test_drift.py", *SMALL, "--soak", "8", "--silence-timeout", "2")
+    )
+    assert finished.code == 1, finished.output
+    said = experiments_of(finished.folder)["drift"]
+    assert (said["verdict"], said["findings"]) == ("FAIL", ["HANG"])
+    answered = [
+        r.started_s + r.finished_s
+        for r in finished.records
+        if isinstance(r, RequestRecord) and r.ok and r.block.label == "01"
+    ]
+    began = min(
+        r.started_s
+        for r in finished.records
+        if isinstance(r, RequestRecord) and r.block.label == "01"
+    )
+    assert said["detail"]["last_healthy_s"] == pytest.approx(max(answered) - began, abs=1e-3)
+    assert "the last full answer ended" in said["reason"]
+    assert f"{len(answered)} requests were answered" in said["reason"]
+    assert host.left_over == []
+
+
 @pytest.mark.engine
 def test_tiers_and_answers_of_the_embedded_family(tmp_path):
     ended = subprocess.run(
