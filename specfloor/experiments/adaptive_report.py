@@ -109,7 +109,7 @@ def _adaptive(at: str, compared: Compared) -> Said:
             missing = max(v.requests_missing or 0 for v in few)
             parts.append(f"P99 takes {missing} more requests of a kind")
         return Said(Verdict.INCONCLUSIVE, Finding.INCONCLUSIVE, f"{who}: {', '.join(parts)}")
-    better = [v for v in deciding if v.outcome is Outcome.BETTER]
+    better = [v for v in deciding if v.outcome is Outcome.BETTER and v is not goodput]
     gain = f", better: {_listed(better)}" if better else ""
     return Said(
         Verdict.PASS,

@@ -10,7 +10,8 @@ It runs in three ways: in the event loop of a test (``serving``); as a program; 
 on ``PYTHONPATH``, so that the suite's own engine code starts it.
 
 The behaviour is set by the fields of ``Knobs``, given to ``install_fake_vllm`` or as JSON in
-``FAKE_VLLM``, which wins. ``{"on": {...}}`` and ``{"off": {...}}`` set knobs for one arm only.
+``FAKE_VLLM``, which wins. ``{"on": {...}}`` and ``{"off": {...}}`` set knobs for one arm only, and
+``{"adaptive": {...}}`` those of an arm whose drafts or verification follow the load, besides.
 """
 
 import argparse
@@ -103,16 +104,30 @@ class Settings(msgspec.Struct, frozen=True):
     method: str = ""
     draft: str | None = None
     k: int = 0
+    adaptive: bool = False
     detail: Literal["none", "summary", "detailed"] = "none"
 
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of the knobs that are this server's own, the most particular last."""
+        if not self.k:
+            return ("off",)
+        return ("on", "adaptive") if self.adaptive else ("on",)
 
-def knobs_for(arm: Literal["on", "off"], *layers: dict[str, Any]) -> Knobs:
+
+ARMS = ("off", "on", "adaptive")
+ADAPTIVE = ("num_speculative_tokens_per_batch_size", "enable_adaptive_verification")
+
+
+def knobs_for(arms: tuple[str, ...], *layers: dict[str, Any]) -> Knobs:
     """Return the knobs of one arm; later layers win, and what is set for the arm wins over all."""
     common: dict[str, Any] = {}
     own: dict[str, Any] = {}
     for layer in layers:
-        common |= {key: value for key, value in layer.items() if key not in ("on", "off")}
-        own |= layer.get(arm, {})
+        common |= {key: value for key, value in layer.items() if key not in ARMS}
+    for arm in arms:
+        for layer in layers:
+            own |= layer.get(arm, {})
     return msgspec.convert(common | own, Knobs)
 
 
@@ -125,6 +140,7 @@ def speculation_of(config: str | None) -> dict[str, Any]:
         "method": asked["method"],
         "draft": asked.get("model"),
         "k": asked["num_speculative_tokens"],
+        "adaptive": any(asked.get(field) for field in ADAPTIVE),
     }
 
 
@@ -534,10 +550,10 @@ def install_fake_vllm(folder: Path, **knobs: Any) -> Path:
 
     With it on ``PYTHONPATH``, ``python -m vllm.entrypoints.openai.api_server`` starts the fake; the
     interpreter needs aiohttp, msgspec and prometheus_client. ``knobs`` are fields of ``Knobs``, and
-    ``on`` and ``off`` for one arm.
+    ``on``, ``off`` and ``adaptive`` for one arm.
     """
-    for arm in ("on", "off"):
-        knobs_for(arm, knobs)  # a misspelt knob fails here and not in a server that never starts
+    for arm in ARMS:
+        knobs_for((arm,), knobs)  # a misspelt knob fails here and not in a server that never starts
     package = folder / "vllm" / "entrypoints" / "openai"
     package.mkdir(parents=True)
     for part in (package, package.parent, package.parent.parent):
@@ -559,15 +575,19 @@ def _parse(argv: list[str]) -> tuple[Settings, argparse.ArgumentParser]:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--speculative-config")
+    parser.add_argument("--additional-config", default="{}")
     parser.add_argument("--per-request-spec-decode-metrics", default="none")
     known, _ = parser.parse_known_args(argv)  # the real server has hundreds of other options
+    speculation = speculation_of(known.speculative_config)
+    if "dynamic_spec_config" in json.loads(known.additional_config):
+        speculation["adaptive"] = True
     settings = Settings(
         model=known.model,
         served=known.served_model_name or known.model,
         host=known.host,
         port=known.port,
         detail=known.per_request_spec_decode_metrics,
-        **speculation_of(known.speculative_config),
+        **speculation,
     )
     return settings, parser
 
@@ -594,7 +614,7 @@ def main() -> None:
     """Run the server until it is told to stop."""
     settings, parser = _parse(sys.argv[1:])
     layers = [json.loads(os.environ.get(name, "{}")) for name in (_DEFAULTS, "FAKE_VLLM")]
-    knobs = knobs_for("on" if settings.k else "off", *layers)
+    knobs = knobs_for(settings.arms, *layers)
     if settings.detail != "none" and tuple(map(int, knobs.version.split(".")[:2])) < (0, 29):
         parser.error("unrecognized arguments: --per-request-spec-decode-metrics")
     if settings.detail != "none" and not settings.k:

@@ -18,6 +18,7 @@ from specfloor.load.client import Block, Ending, Endpoint, run_block
 from specfloor.load.sampling import Sampling
 from specfloor.load.workload import Message, Prompt
 from specfloor.runs.records import BlockKey, Purpose
+from tests.fakes import vllm_server
 from tests.fakes.vllm_server import install_fake_vllm, knobs_for
 
 MTP = json.dumps({"method": "mtp", "num_speculative_tokens": 3})
@@ -157,7 +158,7 @@ def test_never_healthy_answers_but_is_not_well(start):
 
 def test_knobs_of_one_arm_win_over_common_ones():
     layers = ({"seed": 1, "on": {"crash_after": 4}}, {"seed": 2, "off": {"seed": 3}})
-    on, off = knobs_for("on", *layers), knobs_for("off", *layers)
+    on, off = knobs_for(("on",), *layers), knobs_for(("off",), *layers)
     assert (on.seed, on.crash_after) == (2, 4)
     assert (off.seed, off.crash_after) == (3, None)
 
@@ -165,3 +166,32 @@ def test_knobs_of_one_arm_win_over_common_ones():
 def test_a_misspelt_knob_is_refused(tmp_path):
     with pytest.raises(msgspec.ValidationError, match="crash_afer"):
         install_fake_vllm(tmp_path, on={"crash_afer": 3})
+
+
+@pytest.mark.parametrize(
+    ("argv", "arms"),
+    [
+        ((), ("off",)),
+        (("--speculative-config", '{"method": "mtp", "num_speculative_tokens": 3}'), ("on",)),
+        (
+            (
+                "--speculative-config",
+                '{"method": "mtp", "num_speculative_tokens": 3, '
+                '"num_speculative_tokens_per_batch_size": [[1, 8, 3], [9, 99, 0]]}',
+            ),
+            ("on", "adaptive"),
+        ),
+        (
+            (
+                *("--speculative-config", '{"method": "dspark", "num_speculative_tokens": 7}'),
+                *("--additional-config", '{"dynamic_spec_config": {"method": "dspark"}}'),
+            ),
+            ("on", "adaptive"),
+        ),
+    ],
+)
+def test_an_adaptive_arm_has_knobs_of_its_own(argv, arms):
+    settings, _ = vllm_server._parse(["--model", "m", *argv])
+    assert settings.arms == arms
+    knobs = knobs_for(arms, {"step_s": 1.0, "adaptive": {"step_s": 3.0}, "on": {"step_s": 2.0}})
+    assert knobs.step_s == {"off": 1.0, "on": 2.0, "adaptive": 3.0}[arms[-1]]
