@@ -142,7 +142,12 @@ class Session:
         self.floors = floors
         self.wanted = wanted
         self.plan: Plan = plan_run(wanted, catalog, floors, settings)
-        self.workloads = Workloads(settings.workloads_dir, settings.seed)
+        self.workloads = Workloads(
+            settings.workloads_dir,
+            settings.seed,
+            files=settings.workload_files,
+            most=settings.workload_prompts,
+        )
         self.index = RecordIndex()
         self._spent: dict[Phase, float] = dict.fromkeys(Phase, 0.0)
         self._began = time.perf_counter()

@@ -36,8 +36,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     minutes, None for the default of the size. ``routes`` maps releases to
     how their engine is reached, :data:`~specfloor.engines.routes.EVERY_RELEASE` to that of those
     without one of their own; ``cluster`` is the address of a Ray cluster whose hosts run them.
-    ``soc`` and ``cards`` say which NPUs there are instead of the host itself; ``models`` and
-    ``drafts`` where checkpoints are, as of :func:`~specfloor.catalog.onsite.on_site`.
+    ``workload_files`` are prompts of the user's own by workload, of which ``workload_prompts`` are
+    sent at most. ``soc`` and ``cards`` say which NPUs there are instead of the host itself;
+    ``models`` and ``drafts`` where checkpoints are, as of
+    :func:`~specfloor.catalog.onsite.on_site`.
 
     Raises:
         UsageError: a value is out of its range.
@@ -46,6 +48,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     selection: Selection = Selection()
     floors_dir: Path
     workloads_dir: Path
+    workload_files: Mapping[str, Path] = MappingProxyType({})
+    workload_prompts: int | None = None
     seed: int = 20260601
     launches: int | None = None
     alpha: float = 0.05
@@ -120,6 +124,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         for option, numbers in (
             ("--launches", (self.launches,)),
             ("--cards", (self.cards,)),
+            ("--workload-prompts", (self.workload_prompts,)),
             ("--max-concurrency", (self.most_concurrent,)),
             ("--spec-tokens", self.selection.spec_tokens),
             ("--concurrency", self.selection.concurrencies),
@@ -158,4 +163,5 @@ def site_of(settings: Settings) -> Site:
         cards=cards or 0,
         models=settings.models,
         drafts=settings.drafts,
+        workloads=tuple(settings.workload_files),
     )

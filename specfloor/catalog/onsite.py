@@ -62,6 +62,7 @@ def on_site(
     cards: int = 0,
     models: Mapping[str, str] | None = None,
     drafts: Mapping[str, str] | None = None,
+    workloads: tuple[str, ...] = (),
 ) -> Site:
     """Return the catalogue with families as they are served on this site.
 
@@ -70,6 +71,7 @@ def on_site(
         soc: the class of the NPUs; None leaves families as they are.
         cards: the number of devices as engines count them.
         models: family → the checkpoint to serve instead of the catalogue's, a path or a hub name.
+        workloads: names of workloads that every family has besides its own.
         drafts: ``family/method`` → the draft's; the family alone where one method has a draft.
 
     Raises:
@@ -88,8 +90,19 @@ def on_site(
     for name, path in (drafts or {}).items():
         family = families[catalog.family(name.partition("/")[0]).name]
         families[family.name] = _with_draft(family, name.partition("/")[2], path)
+    if workloads:
+        families = {name: _with_workloads(one, workloads) for name, one in families.items()}
     known = Catalog(catalog.releases, families, catalog.variables)
     return Site(known, soc, cards, unplaced)
+
+
+def _with_workloads(family: Family, names: tuple[str, ...]) -> Family:
+    taken = {slug(name) for name in (*family.workloads, *family.more_workloads)}
+    if clash := next((name for name in names if slug(name) in taken), None):
+        raise UsageError(
+            f"--workload-file {clash}=…: {family.name} has a workload of that name; give another"
+        )
+    return msgspec.structs.replace(family, more_workloads=(*family.more_workloads, *names))
 
 
 _OWN_DRAFT = frozenset({"eagle", "eagle3", "dflash", "dspark", "draft_model", "medusa"})

@@ -10,7 +10,7 @@ import pytest
 
 from specfloor.host.npu import has_npu
 from specfloor.runs.records import FindingRecord, LaunchRecord, RequestRecord
-from tests.e2e.fake_host import ROOT, FakeHost, stored_verdict
+from tests.e2e.fake_host import FLOORS, ROOT, FakeHost, stored_verdict
 
 SMALL = ("--family", "glm_moe_tiny", "--workload", "code")
 CODE = "cpu-0.32.0 glm_moe_tiny 3 code"
@@ -378,3 +378,32 @@ class TestUsage:
             check=False,
         )
         assert listed.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, listed.stdout
+
+
+class TestFilesOfTheUser:
+    def test_prompts_of_ones_own_are_a_workload_without_a_floor(self, host, tmp_path):
+        of_code = FLOORS.replace("[floor]]", '[floor]]\nworkload = "code"')
+        (host.floors / "fake.toml").write_text(of_code.replace("only]]", 'only]]\ntier = "off"'))
+        path = tmp_path / "mine.jsonl"
+        lines = [json.dumps({"prompt": f"say {i} times hello"}) for i in range(30)]
+        path.write_text("\n".join(lines))
+        finished = host.suite(
+            *("tests/suite", "--family", "glm_moe_tiny", "--workload-file", f"mine={path}"),
+            *("--workload-prompts", "12"),
+        )
+        assert finished.code == 0, finished.output
+        ((name, said),) = finished.verdicts.items()
+        assert name.endswith(" 3 mine")
+        assert said["acceptance"] == (None, ["EXPECTED"])
+        requests = [r for r in finished.records if isinstance(r, RequestRecord)]
+        assert {r.block.workload for r in requests} == {"mine"}
+        assert len({r.prompt_id for r in requests}) == 12
+
+    def test_a_file_that_is_none_is_named_before_anything_starts(self, host, tmp_path):
+        path = tmp_path / "mine.jsonl"
+        path.write_text('{"prompt": "hello"}\n{"promt": "hello"}\n')
+        finished = host.suite(
+            *("tests/suite", "--family", "glm_moe_tiny", "--workload-file", f"mine={path}")
+        )
+        assert "mine.jsonl, line 2" in usage_error(finished)
+        assert host.launches == []

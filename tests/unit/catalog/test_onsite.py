@@ -90,6 +90,13 @@ def test_a_model_of_the_users_own_wins_over_the_placement():
         site(models={"glm-99": "/m"})
 
 
+def test_workloads_of_the_users_own_are_every_familys():
+    families = site(workloads=("mine",)).catalog.families
+    assert all(family.more_workloads[-1] == "mine" for family in families.values())
+    with pytest.raises(UsageError, match=r"--workload-file Code=…: .* has a workload of that name"):
+        site(workloads=("Code",))
+
+
 def test_cells_are_split_and_none_left_is_an_error():
     here = site(soc="a2", cards=4)
     everything = Selection(platform="ascend", releases=("0.23.0",), families=("all",))
