@@ -123,15 +123,20 @@ def _fixed(at: str, compared: Compared) -> Said | None:
     worse = [v for v in compared.found if v.outcome is Outcome.WORSE and v.quantity != "goodput"]
     if not worse:
         return None
-    metrics = {v.quantity.partition(" ")[2] for v in compared.found}
-    fine = metrics - {v.quantity.partition(" ")[2] for v in worse}
-    but = f" while {' and '.join(m for m in METRICS if m in fine)} is not" if fine else ""
+    fine = [metric for metric in METRICS if _is_fine(compared.found, metric)]
+    but = f" while {' and '.join(fine)} is not" if fine else ""
     return Said(
         Verdict.FAIL,
         Finding.SPEED_REGRESSION,
         f"{compared.arm} against {compared.against} {at}: {_listed(worse)} is more than twice as "
         f"long{but}",
     )
+
+
+def _is_fine(found: Iterable[Versus], metric: str) -> bool:
+    """Whether it is excluded, as far as there are enough requests, that a metric is worse."""
+    outcomes = {v.outcome for v in found if v.quantity.endswith(f" {metric}")} - {Outcome.TOO_FEW}
+    return bool(outcomes) and outcomes <= {Outcome.HOLDS, Outcome.BETTER}
 
 
 def _listed(found: Iterable[Versus]) -> str:

@@ -1,6 +1,7 @@
 """The mixed load from launches to verdict, on servers that answer by a law."""
 
 import math
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -8,8 +9,10 @@ import pytest
 
 from specfloor.catalog import load_catalog
 from specfloor.cells import OFF, Arm, Cell
+from specfloor.engines.command import server_command
 from specfloor.experiments import mechanisms
 from specfloor.experiments.adaptive import EACH, AdaptiveVerification
+from specfloor.experiments.adaptive_arms import arms_of
 from specfloor.experiments.schedule import FIELD, KSchedule
 from specfloor.judge.mixed import Outcome, Slo
 from specfloor.judge.verdict import Verdict
@@ -228,7 +231,24 @@ class TestJudging:
         assert said.verdict is Verdict.FAIL
         assert "fixed against off" in said.reason
         assert "P99 TTFT of open requests × 7" in said.reason
-        assert "while TPOT" in said.reason
+        assert "end-to-end of" in said.reason.partition(" is more than")[0]
+        assert "more than twice as long while TPOT is not" in said.reason
+
+    def test_a_fixed_arm_of_which_everything_is_slow(self):
+        def law(name, kind):
+            return tuple(10 * s for s in plain("off", kind)) if name != "off" else plain(name, kind)
+
+        said, _ = adaptive(law)
+        assert "is more than twice as long;" in said.reason
+
+    def test_a_fixed_arm_that_costs_less_than_half_is_left_to_the_flip_point(self):
+        def law(name, kind):
+            slow = {"off": 1.0, "fixed": 1.4, "schedule": 0.9}[name]
+            return tuple(slow * s for s in plain("off", kind))
+
+        said, _ = adaptive(law)
+        assert said.verdict is Verdict.PASS
+        assert "fixed against off" not in said.reason
 
     def test_limits_that_the_user_gives(self):
         rule = msgspec.structs.replace(RULE, slo=Slo(1.0, 0.025))
@@ -318,6 +338,30 @@ class TestMechanisms:
             },
         }
 
+    def test_the_command_of_each(self):
+        asked = cell("0.28.0rc1", "qwen3-dense", "dspark", 7)
+        commands = {
+            m.name: server_command(
+                Path("python"),
+                release=ASCEND.release(asked.release),
+                family=ASCEND.family(asked.family),
+                arm=asked.arm,
+                model="target",
+                port=1,
+                overrides=mechanisms.adaptive(m, asked, ASCEND, ((1, 4, 7), (5, 9, 0))),
+            )
+            for m in mechanisms.offered(asked, ASCEND)
+        }
+        speculation = {
+            name: msgspec.json.decode(one.argv[one.argv.index("--speculative-config") + 1])
+            for name, one in commands.items()
+        }
+        assert speculation["schedule"][FIELD] == [[1, 4, 7], [5, 9, 0]]
+        assert speculation["verification"]["enable_adaptive_verification"] is True
+        assert "--additional-config" in commands["budget"].argv
+        runners = {name: one.env.get(mechanisms.RUNNER) for name, one in commands.items()}
+        assert runners == {"schedule": None, "verification": "1", "budget": None}
+
     def test_a_budget_leaves_the_rest_of_the_configuration(self):
         family = msgspec.structs.replace(
             ASCEND.family("qwen3-dense"), serve={"--additional-config": '{"enable_x": true}'}
@@ -329,8 +373,6 @@ class TestMechanisms:
         assert msgspec.json.decode(config).keys() == {"enable_x", "dynamic_spec_config"}
 
     def test_arms_of_the_other_runner_are_compared_on_it(self):
-        from specfloor.experiments.adaptive_arms import arms_of
-
         asked = cell("0.28.0rc1", "qwen3-dense", "dspark", 7)
         arms = {arm.name: arm for arm in arms_of(asked, ASCEND, ((1, 4, 7), (5, 9, 0)))}
         assert list(arms) == [
