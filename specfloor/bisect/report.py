@@ -1,5 +1,6 @@
 """What a search found, for people and for programs."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,9 @@ class Outcome(StrEnum):
     """Several may be, or what decides could not be measured."""
     CONTRADICTED = "contradicted"
     """An end is not what it was said to be."""
-    UNFINISHED = "unfinished"
-    """There is still something to launch."""
 
 
-class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Conclusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a search came to.
 
     ``first_bad`` are the releases that may be the first bad one, ``last_good`` the one before them.
@@ -57,14 +56,8 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 return Exit.UNDECIDED
 
 
-def conclude(state: State, ledger: Ledger, *, finished: bool = True) -> Finding:
-    """Return what a search came to.
-
-    Args:
-        state: where it stands.
-        ledger: asked what changed in between.
-        finished: whether nothing is left to launch.
-    """
+def conclude(state: State, ledger: Ledger) -> Conclusion:
+    """Return what a search came to once nothing is left to launch; the ledger says what changed."""
     question = state.question
     names = [candidate.name for candidate in question.candidates]
     answers = state.answers()
@@ -74,7 +67,7 @@ def conclude(state: State, ledger: Ledger, *, finished: bool = True) -> Finding:
             f"{names[0]} gave no floor to judge the others by ({why}); "
             "set one in the floors of the family, or start from another good end"
         )
-        return Finding(Outcome.OPEN, said, None, tuple(names[1:]), None)
+        return Conclusion(Outcome.OPEN, said, None, tuple(names[1:]), None)
     try:
         found = range_of(question.ends, answers)
     except Contradiction as end:
@@ -83,23 +76,19 @@ def conclude(state: State, ledger: Ledger, *, finished: bool = True) -> Finding:
             + ("it broke earlier; start" if end.answer is Answer.BAD else "nothing broke; end")
             + f" from {'an older good' if end.answer is Answer.BAD else 'a newer bad'} release"
         )
-        return Finding(Outcome.CONTRADICTED, said, None, (), None)
+        return Conclusion(Outcome.CONTRADICTED, said, None, (), None)
     good, bad = names[found.low], [names[place] for place in found.first_bad]
     try:
         concern = [(question.cell.family, question.cell.method)]
         between = compare_for(ledger, good, bad[-1], concern)
     except UsageError:
         between = None
-    outcome, said = _outcome(state, found, good, bad, finished=finished)
-    return Finding(outcome, said, good, tuple(bad), between)
+    outcome, said = _outcome(state, found, good, bad)
+    return Conclusion(outcome, said, good, tuple(bad), between)
 
 
-def _outcome(
-    state: State, found: Range, good: str, bad: list[str], *, finished: bool
-) -> tuple[Outcome, str]:
+def _outcome(state: State, found: Range, good: str, bad: list[str]) -> tuple[Outcome, str]:
     answers = state.answers()
-    if not finished:
-        return Outcome.UNFINISHED, f"after {good}, at {bad[-1]} or before it; not finished"
     names = [candidate.name for candidate in state.question.candidates]
     on_trust = [names[place] for place in (found.low, found.high) if not _tells(answers, place)]
     trusted = (
@@ -116,7 +105,7 @@ def _outcome(
     return (Outcome.OPEN if on_trust else Outcome.FOUND), said
 
 
-def _tells(answers: Any, place: int) -> bool:  # noqa: ANN401
+def _tells(answers: Mapping[int, Answer], place: int) -> bool:
     return place in answers and answers[place].tells
 
 
@@ -124,16 +113,16 @@ def _last(state: State, place: int) -> Done:
     return next(one for one in reversed(state.done) if one.place == place)
 
 
-def as_document(state: State, finding: Finding) -> dict[str, Any]:
+def as_document(state: State, conclusion: Conclusion) -> dict[str, Any]:
     """Return a search for programs."""
     question = state.question
     names = [candidate.name for candidate in question.candidates]
     return {
         "schema": 1,
-        "outcome": finding.outcome,
-        "sentence": finding.sentence,
-        "last_good": finding.last_good,
-        "first_bad": finding.first_bad,
+        "outcome": conclusion.outcome,
+        "sentence": conclusion.sentence,
+        "last_good": conclusion.last_good,
+        "first_bad": conclusion.first_bad,
         "cell": question.cell.pair_id,
         "line": names,
         "order": question.order,
@@ -142,11 +131,11 @@ def as_document(state: State, finding: Finding) -> dict[str, Any]:
         "floor": state.floor,
         "launches": state.launches,
         "probes": [{"release": names[one.place], **msgspec.to_builtins(one)} for one in state.done],
-        "ledger": finding.ledger,
+        "ledger": conclusion.ledger,
     }
 
 
-def as_text(state: State, finding: Finding, folder: Path) -> str:
+def as_text(state: State, conclusion: Conclusion, folder: Path) -> str:
     """Return a search for a terminal."""
     question = state.question
     names = [candidate.name for candidate in question.candidates]
@@ -162,9 +151,9 @@ def as_text(state: State, finding: Finding, folder: Path) -> str:
         lines.append(f"Floor: {floor.quantity} {floor.value:g} ({floor.reason}; {floor.source}).")
     lines.append("")
     lines += [_line(one, names[one.place], folder) for one in state.done]
-    lines += ["", f"Result: {finding.sentence}. Launches: {state.launches}."]
-    if finding.ledger is not None and finding.outcome is not Outcome.CONTRADICTED:
-        lines += ["", *_ledger(finding.ledger, question.cell.family, question.cell.method)]
+    lines += ["", f"Result: {conclusion.sentence}. Launches: {state.launches}."]
+    if conclusion.ledger is not None and conclusion.outcome is not Outcome.CONTRADICTED:
+        lines += ["", *_ledger(conclusion.ledger, question.cell.family, question.cell.method)]
     return "\n".join(lines)
 
 
@@ -178,14 +167,14 @@ def _line(one: Done, name: str, folder: Path) -> str:
 def _ledger(found: Comparison, family: str, method: str) -> list[str]:
     if found.unknown:
         return [f"The ledger says nothing of what changed: {found.unknown}."]
-    span = f"from {found.old} to {found.new}"
-    lines = []
-    for rows, heading in (
-        (found.lost, f"What the ledger knows to break {family} with {method} {span}"),
-        (found.gained, "What else changed there"),
-    ):
-        lines.append(f"{heading}: {len(rows) or 'nothing'}")
-        lines += [_row(row) for row in rows[:ROWS]]
+    lines = [
+        f"Known to break {family} with {method} from {found.old} to {found.new}: "
+        f"{len(found.lost) or 'nothing'}",
+        *(f"{_row(change)} ({feels_like(change.row)})" for change in found.lost[:ROWS]),
+        "Mended or brought there, any of which may have broken more: "
+        f"{len(found.gained) or 'nothing'}",
+        *(_row(change) for change in found.gained[:ROWS]),
+    ]
     if max(len(found.lost), len(found.gained)) > ROWS:
         lines.append(
             f"All of them: specfloor fixes --release {found.old} --release {found.new} "
@@ -196,5 +185,4 @@ def _ledger(found: Comparison, family: str, method: str) -> list[str]:
 
 
 def _row(change: Change) -> str:
-    row = change.row
-    return f"  {row.id} {row.kind}: {row.symptom} ({feels_like(row)})"
+    return f"  {change.row.id} {change.row.kind}: {change.row.symptom}"

@@ -131,12 +131,12 @@ def bisect(
         )
     finally:
         signal.signal(signal.SIGTERM, before)
-    finding = conclude(state, ledger)
+    conclusion = conclude(state, ledger)
     if style == "json":
-        click.echo(as_json(as_document(state, finding)))
+        click.echo(as_json(as_document(state, conclusion)))
     else:
-        click.echo(f"\n{as_text(state, finding, folder)}")
-    return finding.exit_code
+        click.echo(f"\n{as_text(state, conclusion, folder)}")
+    return conclusion.exit_code
 
 
 def _engines(asked: Asked, settings: Settings, site: Site, say: Say) -> RoutedEngines:
