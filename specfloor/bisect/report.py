@@ -68,6 +68,13 @@ def conclude(state: State, ledger: Ledger) -> Conclusion:
             "set one in the floors of the family, or start from another good end"
         )
         return Conclusion(Outcome.OPEN, said, None, tuple(names[1:]), None)
+    if state.in_vain:
+        tried = ", ".join(dict.fromkeys(names[one.place] for one in state.done if one.launches))
+        said = (
+            f"none of {tried} ran, the good end among them ({_last(state, 0).reason}); "
+            "see to that, or start from a good end that runs here"
+        )
+        return Conclusion(Outcome.OPEN, said, None, tuple(names[1:]), None)
     try:
         found = range_of(question.ends, answers)
     except Contradiction as end:

@@ -80,11 +80,14 @@ def search(state: State, measure: Measure, save: Callable[[State], None], say: S
 
 
 def upcoming(state: State) -> Probe | None:
-    """Return what to launch next; None when a search has ended, well or not."""
+    """Return what to launch next; None when a search has ended, well or not.
+
+    The good end comes first where it gives the floor, and next where a release did not run before
+    any did: if that does not run either, the fault is rather in how they are started.
+    """
     question, answers = state.question, state.answers()
-    if state.floor is None:
+    if state.floor is None or state.in_vain:
         if 0 in answers:
-            # the good end gave no floor, and without one nothing is good or bad
             return None
         then = next_probe(question.weights, {**answers, 0: Answer.GOOD})
         return Probe(0, 1 + then.expected, 1 + then.worst) if then else Probe(0, 1, 1)

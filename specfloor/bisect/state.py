@@ -102,6 +102,19 @@ class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """Servers started so far."""
         return sum(one.launches for one in self.done)
 
+    @property
+    def in_vain(self) -> bool:
+        """Whether releases were launched and none has run; the good end may still be to come.
+
+        False where the good end is known not to run here: then another may well not run either.
+        """
+        launched = [one for one in self.done if one.launches]
+        return (
+            bool(launched)
+            and all(one.answer is Answer.SKIP for one in launched)
+            and not any(one.place == 0 and not one.launches for one in self.done)
+        )
+
     def with_done(self, done: Done) -> "State":
         """Return the state after a probe."""
         return msgspec.structs.replace(self, done=(*self.done, done))

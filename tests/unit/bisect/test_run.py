@@ -122,6 +122,31 @@ def test_an_end_that_cannot_be_measured_is_said_to_be_taken_on_trust():
     assert f"{NAMES[0]} could not be measured" in found.sentence
 
 
+def test_when_nothing_runs_the_search_ends_after_two_launches():
+    bench = Bench({name: [SKIP] for name in NAMES})
+    found = conclude(run(bench, state_of(NAMES)), LEDGER)
+    assert len(bench.launched) == 2
+    assert bench.launched[1] == NAMES[0]
+    assert found.exit_code is Exit.UNDECIDED
+    assert "the good end among them (it is skip)" in found.sentence
+
+
+def test_where_the_good_end_runs_a_first_skip_costs_its_launch_and_no_more():
+    bench = Bench(truth(NAMES, 2) | {NAMES[3]: [SKIP]})
+    state = state_of(NAMES, weights=[1, 1, 9, 9, 1, 1])
+    assert conclude(run(bench, state), LEDGER).first_bad == (NAMES[2],)
+    assert bench.launched[:2] == [NAMES[3], NAMES[0]]
+    assert len(bench.launched) == len(set(bench.launched))
+
+
+def test_a_good_end_that_is_known_not_to_run_stops_nothing():
+    known = Done(place=0, answer=SKIP, reason="not for this hardware")
+    bench = Bench(truth(NAMES, 5) | {NAMES[2]: [SKIP], NAMES[3]: [SKIP]})
+    found = conclude(run(bench, state_of(NAMES).with_done(known)), LEDGER)
+    assert found.first_bad == (NAMES[5],)
+    assert found.last_good == NAMES[4]
+
+
 @pytest.mark.parametrize(("first_bad", "said"), [(0, "is bad"), (7, "is good")])
 def test_ends_are_checked_before_they_are_named(first_bad, said):
     found = conclude(run(Bench(truth(NAMES, first_bad)), state_of(NAMES)), LEDGER)
