@@ -27,6 +27,8 @@ def split_parts(record: RequestRecord, counts: RequestCounts) -> Parts | None:
     accepted, drafted = counts.accepted_by_step, counts.drafted_by_step
     if record.completion_tokens is None or not record.chunk_tokens or not accepted:
         return None
+    if record.reasoning and not record.reasoning_chunks:
+        return None  # a record that does not say in which chunks
     made = 1 + sum(accepted) + len(accepted)
     if not 0 <= made - record.completion_tokens <= max(drafted):
         return None

@@ -52,6 +52,10 @@ def test_steps_that_do_not_add_up_are_not_told_apart(changed):
     assert split((1, 4, 2), (3, 1), 2, **changed) is None
 
 
+def test_reasoning_in_unknown_chunks_is_not_told_apart():
+    assert split((1, 4, 2), (3, 1), 0, reasoning="let me see") is None
+
+
 def test_without_steps():
     record = request(tokens=(1, 4, 2), told=told(3, 1))
     assert split_parts(record, per_request.counts_of_request(record)) is None
