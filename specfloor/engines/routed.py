@@ -4,12 +4,49 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import msgspec
+
 from specfloor.catalog import Catalog
-from specfloor.engines.routes import Route, UrlRoute, route_of
+from specfloor.catalog.onsite import Site
+from specfloor.engines.local import LocalEngines
+from specfloor.engines.routes import EVERY_RELEASE, Route, UrlRoute, route_of
 from specfloor.engines.url import UrlEngines
-from specfloor.measure import Engines, Running
+from specfloor.measure import Engines, Running, Say
 from specfloor.plan import Overrides
 from specfloor.runs.records import LaunchKey
+
+
+class EngineNeeds(msgspec.Struct, frozen=True):
+    """What a host needs to know to reach the engines of a run.
+
+    ``models`` is the folder of embedded models, ``cache`` that of environments and checkpoints;
+    ``routes`` are as of :class:`~specfloor.settings.Settings`.
+    """
+
+    site: Site
+    models: Path
+    cache: Path | None
+    start_timeout_s: float
+    routes: dict[str, Route]
+
+    def route(self, release: str) -> Route | None:
+        """Return the way to a release's engine that was asked for, if one was."""
+        return self.routes.get(release) or self.routes.get(EVERY_RELEASE)
+
+
+def engines_of(needs: EngineNeeds, say: Say, tick: Callable[[float, str], None]) -> "RoutedEngines":
+    """Return the engines that can be reached from this host."""
+    local = LocalEngines(
+        needs.site.catalog,
+        models=needs.models,
+        cache=needs.cache,
+        start_timeout_s=needs.start_timeout_s,
+        route=needs.route,
+        say=say,
+        tick=tick,
+        soc=needs.site.soc,
+    )
+    return RoutedEngines(needs.site.catalog, needs.route, local)
 
 
 class RoutedEngines:

@@ -94,6 +94,7 @@ class FakeHost:
 
     def __init__(self, folder: Path, cache: Path) -> None:
         self.folder = folder
+        self.patience_s = PATIENCE_S
         self.reports = folder / "reports"
         self.floors = folder / "floors"
         self.floors.mkdir(parents=True)
@@ -152,7 +153,7 @@ class FakeHost:
         """Wait for a run."""
         with process:
             try:
-                output, _ = process.communicate(timeout=PATIENCE_S)
+                output, _ = process.communicate(timeout=self.patience_s)
             except subprocess.TimeoutExpired:
                 # its servers go with it
                 process.kill()
