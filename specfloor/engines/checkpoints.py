@@ -1,21 +1,20 @@
 """The folders that engines load: found, or derived once and kept in the user's cache."""
 
-import contextlib
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import filelock
 import msgspec
 
 from specfloor.catalog.model import Checkpoint
 from specfloor.cells import slug
 from specfloor.engines import perturbation
+from specfloor.engines.locks import locked
 from specfloor.engines.logs import root_cause
 from specfloor.errors import UsageError
 
@@ -89,7 +88,8 @@ def _derived(recipe: _Recipe, store: Path, progress: Progress) -> Path:
         return folder
     try:
         store.mkdir(parents=True, exist_ok=True)
-        with _locked(store / f"{folder.name}.lock", progress):
+        waiting = f"waiting for another run that makes {folder.name}"
+        with locked(store / f"{folder.name}.lock", waiting, progress):
             if not folder.is_dir():
                 progress(recipe.announcement)
                 _build(recipe, folder)
@@ -111,20 +111,6 @@ def _build(recipe: _Recipe, folder: Path) -> None:
         recipe.build(work, folder.with_name(f"{folder.name}.log"), made)
         (made / ORIGIN_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(recipe.inputs)))
         made.replace(folder)
-
-
-@contextlib.contextmanager
-def _locked(path: Path, progress: Progress) -> Iterator[None]:
-    lock = filelock.FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        progress(f"waiting for another run that makes {path.stem}")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _embedded(family: str, models: Path) -> Path:

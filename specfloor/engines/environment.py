@@ -8,10 +8,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 
-import filelock
 import msgspec
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -19,6 +17,7 @@ from packaging.utils import canonicalize_name
 
 from specfloor.catalog.model import InstallStep, Release
 from specfloor.engines.indexes import index_variable
+from specfloor.engines.locks import locked
 from specfloor.engines.logs import root_cause
 from specfloor.errors import UsageError
 
@@ -100,7 +99,9 @@ def build(
         )
     folder = environment_folder(release, extra_requirements, cache)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(folder, progress):
+    lock = folder.parent / f"{folder.name}.lock"
+    waiting = f"{folder.name}: waiting for another run that builds this environment"
+    with locked(lock, waiting, progress):
         python = folder / "bin" / "python"
         wanted = fingerprint(release, extra_requirements)
         marker = read_marker(folder)
@@ -152,16 +153,6 @@ def pip_cause(output: Sequence[str]) -> str:
 def _not_found(output: Iterable[str]) -> bool:
     """Whether pip failed because no index it asked has a distribution or version."""
     return any(_NOT_FOUND.search(line) for line in output)
-
-
-def _locked(folder: Path, progress: Progress) -> AbstractContextManager[object]:
-    """Return the acquired lock of an environment; it ends with this process at the latest."""
-    lock = filelock.FileLock(folder.parent / f"{folder.name}.lock")
-    try:
-        return lock.acquire(timeout=0)
-    except filelock.Timeout:
-        progress(f"{folder.name}: waiting for another run that builds this environment")
-        return lock.acquire()
 
 
 def _write_marker(folder: Path, marker: Marker) -> None:
