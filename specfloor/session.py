@@ -324,6 +324,11 @@ class Session:
         """Seconds that a soak lasts."""
         return 60 * (self.settings.soak_min or SOAK_MIN[self.size])
 
+    @property
+    def soak_requests(self) -> int | None:
+        """Requests that a soak has; None where it has a time."""
+        return self.settings.soak_requests
+
     def launch(
         self,
         key: LaunchKey,

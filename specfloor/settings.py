@@ -33,7 +33,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     floor; None takes what the floor's own record says. ``floors_dir`` holds ``*.toml``,
     ``workloads_dir`` one folder a workload set. ``experiments`` is how much experiments measure,
     None for none, with ``most_concurrent`` requests in flight at most; a soak lasts ``soak_min``
-    minutes, None for the default of the size. ``routes`` maps releases to
+    minutes, None for the default of the size, or has ``soak_requests``. ``routes`` maps releases to
     how their engine is reached, :data:`~specfloor.engines.routes.EVERY_RELEASE` to that of those
     without one of their own; ``cluster`` is the address of a Ray cluster whose hosts run them.
     ``workload_files`` are prompts of the user's own by workload, of which ``workload_prompts`` are
@@ -68,6 +68,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     utilisations: tuple[float, ...] = ()
     slo: Slo | None = None
     soak_min: float | None = None
+    soak_requests: int | None = None
     cluster: str | None = None
     routes: Mapping[str, Route] = MappingProxyType({})
     soc: Soc | None = None
@@ -121,11 +122,14 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
                 )
         if self.soak_min is not None and not self.soak_min > 0:
             raise UsageError(f"--soak {self.soak_min:g} is not a positive number of minutes")
+        if self.soak_min is not None and self.soak_requests is not None:
+            raise UsageError("--soak and --soak-requests both say how long a soak is; give one")
         for option, numbers in (
             ("--launches", (self.launches,)),
             ("--cards", (self.cards,)),
             ("--workload-prompts", (self.workload_prompts,)),
             ("--max-concurrency", (self.most_concurrent,)),
+            ("--soak-requests", (self.soak_requests,)),
             ("--spec-tokens", self.selection.spec_tokens),
             ("--concurrency", self.selection.concurrencies),
         ):

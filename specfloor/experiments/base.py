@@ -101,6 +101,10 @@ class Bench(Protocol):
         """Seconds that a soak lasts."""
 
     @property
+    def soak_requests(self) -> int | None:
+        """Requests that a soak has; None where it has a time."""
+
+    @property
     def say(self) -> Say:
         """Takes one line for the user."""
 

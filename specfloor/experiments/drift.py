@@ -1,5 +1,6 @@
 """Does acceptance hold while a server runs for long, and for long prompts?"""
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -75,12 +76,16 @@ class AcceptanceDrift:
         plans, parts = {warm_up: plan}, SEGMENTS[bench.size]
         for number in range(parts):
             block = cell_block(cell, Purpose.NATURAL, most, f"{number + 1:02d}")
-            plans[block] = msgspec.structs.replace(
-                plan,
-                prompts=shuffled(plan.prompts, bench.seed + number),
-                duration_s=bench.soak_s / parts,
-            )
-        bench.say(f"drift: a soak of {bench.soak_s / 60:g} min in {parts} parts")
+            prompts = shuffled(plan.prompts, bench.seed + number)
+            if bench.soak_requests is None:
+                plans[block] = msgspec.structs.replace(
+                    plan, prompts=prompts, duration_s=bench.soak_s / parts
+                )
+            else:
+                every = itertools.islice(itertools.cycle(prompts), -(-bench.soak_requests // parts))
+                plans[block] = msgspec.structs.replace(plan, prompts=tuple(every))
+        asked = f"{bench.soak_requests} requests" if bench.soak_requests else ""
+        bench.say(f"drift: a soak of {asked or f'{bench.soak_s / 60:g} min'} in {parts} parts")
         bench.launch(key, plans, Overrides(serve={PREFIX_CACHING: ""}))
 
     def judge(

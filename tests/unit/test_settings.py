@@ -49,6 +49,11 @@ def test_a_soak_takes_some_time(value):
         settings(soak_min=value)
 
 
+def test_a_soak_is_asked_for_in_one_way():
+    with pytest.raises(UsageError, match="--soak and --soak-requests both say"):
+        settings(soak_min=1.0, soak_requests=100)
+
+
 @pytest.mark.parametrize("name", ["start", "request", "silence"])
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan")])
 def test_times_are_positive(name, value):
@@ -60,6 +65,7 @@ def test_times_are_positive(name, value):
     ("fields", "option"),
     [
         ({"launches": 0}, "--launches 0"),
+        ({"soak_requests": 0}, "--soak-requests 0"),
         ({"selection": Selection(spec_tokens=(3, 0))}, "--spec-tokens 0"),
         ({"selection": Selection(concurrencies=(-2,))}, "--concurrency -2"),
     ],

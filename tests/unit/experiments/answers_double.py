@@ -66,6 +66,7 @@ class AnswersBench:
         law: what they answer.
         size: of the experiment.
         soak_s: seconds a soak lasts; each request takes one.
+        soak_requests: how many it has instead.
         workloads: that the set has.
         said: further fields of launch records.
         hangs_at: the request of a launch with which it stops answering.
@@ -79,6 +80,7 @@ class AnswersBench:
         *,
         size: str = "small",
         soak_s: float = 600.0,
+        soak_requests: int | None = None,
         workloads: tuple[str, ...] = (),
         said: dict[str, Any] | None = None,
         hangs_at: int | None = None,
@@ -90,6 +92,7 @@ class AnswersBench:
         self.index = RecordIndex()
         self.size = size
         self.soak_s = soak_s
+        self.soak_requests = soak_requests
         self.seed = 1
         self.lines: list[str] = []
         self.say = self.lines.append

@@ -50,6 +50,14 @@ class TestMeasuring:
         assert {frozenset(plan.prompts) for _, plan in parts} == {frozenset(PROMPTS)}
         assert len({plan.prompts for _, plan in parts}) == 8
 
+    def test_a_soak_of_so_many_requests(self):
+        said, bench = soak(law(), soak_requests=1200)
+        _, *parts = bench.launches[0][1].values()
+        assert [len(plan.prompts) for plan in parts] == [150] * 8
+        assert {plan.duration_s for plan in parts} == {None}
+        assert bench.lines == ["drift: a soak of 1200 requests in 8 parts"]
+        assert said.verdict is Verdict.PASS
+
     def test_one_at_a_time_where_responses_do_not_count(self):
         bench = AnswersBench(law(), soak_s=80)
         release = bench.catalog.release(CELL.release)
