@@ -84,8 +84,9 @@ class AcceptanceDrift:
             else:
                 every = itertools.islice(itertools.cycle(prompts), -(-bench.soak_requests // parts))
                 plans[block] = msgspec.structs.replace(plan, prompts=tuple(every))
-        asked = f"{bench.soak_requests} requests" if bench.soak_requests else ""
-        bench.say(f"drift: a soak of {asked or f'{bench.soak_s / 60:g} min'} in {parts} parts")
+        requests, minutes = bench.soak_requests, bench.soak_s / 60
+        asked = f"{minutes:g} min" if requests is None else f"{requests} requests"
+        bench.say(f"drift: a soak of {asked} in {parts} parts")
         bench.launch(key, plans, Overrides(serve={PREFIX_CACHING: ""}))
 
     def judge(
