@@ -1,6 +1,6 @@
 """Makes the example outputs under ``docs/examples`` from real runs: ``python -m tests.examples``.
 
-Takes about twenty minutes on two cores: both releases of the embedded families, and the family whose
+Takes about twenty minutes on two cores: both releases of the embedded families, and the one whose
 draft has drifted.
 """
 
