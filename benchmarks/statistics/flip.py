@@ -68,7 +68,8 @@ def main() -> int:
     report = Report("Flip point by launches")
     report.say(
         f"Share of {RUNS:,} runs whose {LEVEL:.0%} interval holds the flip, at concurrency "
-        f"{FLIP:g} of {', '.join(map(str, GRID))}; the bootstrap of {RESAMPLES} resamples on a tenth of the "
+        f"{FLIP:g} of {', '.join(map(str, GRID))}; the bootstrap of {RESAMPLES} resamples on a "
+        "tenth of the "
         "runs. Scatter: of the log speedup of a pair of launches, shared by its blocks and each "
         "block's own. Width: median ratio of the ends, where both are inside the range."
     )
