@@ -407,3 +407,12 @@ class TestFilesOfTheUser:
         )
         assert "mine.jsonl, line 2" in usage_error(finished)
         assert host.launches == []
+
+
+def test_one_of_several_engines_that_lost_its_draft(host):
+    host.set_knobs({"glm_moe_tiny 3": {"engines": 4, "zero_engine": 2}})
+    finished = host.suite("tests/suite", *SMALL, "--no-early-stop")
+    assert finished.code == 1, finished.output
+    verdict, findings = finished.verdicts[CODE]["acceptance"]
+    assert (verdict, findings[0]) == ("FAIL", "TOPOLOGY")
+    assert "only some engines are affected: 2 accepts 0.000" in finished.reason(CODE, "acceptance")
