@@ -71,6 +71,11 @@ def _(message: str) -> str:
     return _catalogue(catalogue).gettext(message) if catalogue and message else message
 
 
+def ended(sentence: str) -> str:
+    """Return a sentence with its full stop, and one only: what is quoted may have its own."""
+    return _("{sentence}.").format(sentence=sentence.removesuffix(".").removesuffix("。"))
+
+
 def N_(message: str) -> str:  # noqa: N802 - the name that extractors know
     """Mark a message that is translated where it is shown."""
     return message

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from specfloor.host.sampling import HostSampler
+from specfloor.i18n import ENGLISH, speaking
 from specfloor.load.client import Block, Counting, Ending, Endpoint, run_block
 from specfloor.load.open_loop import OpenLoop
 from specfloor.load.sampling import Sampling
@@ -202,6 +203,7 @@ class Measurement:
     def close(self) -> None:
         """Nothing to do: each job ends its own server."""
 
+    @speaking(ENGLISH)  # what is put on record has one language
     def finish(self, job: Job) -> None:
         """Run a launch; what goes wrong with its engine becomes a record."""
         key, overrides = job.launch.key, job.launch.overrides

@@ -9,6 +9,7 @@ from specfloor.catalog.model import Checkpoint, Family, Release, Soc
 from specfloor.catalog.placement import place
 from specfloor.cells import Cell, slug
 from specfloor.errors import UsageError
+from specfloor.i18n import _
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -113,7 +114,7 @@ def _with_draft(family: Family, method: str, path: str) -> Family:
     own = [one.name for one in family.methods if one.name in _OWN_DRAFT or one.draft]
     chosen = [name for name in own if slug(name) == slug(method)] if method else own
     if len(chosen) != 1:
-        names = ", ".join(f"{family.name}/{name}" for name in own) or "none here"
+        names = _(", ").join(f"{family.name}/{name}" for name in own) or _("none here")
         raise UsageError(
             f"--draft {family.name}{f'/{method}' if method else ''}={path} does not say which "
             f"method's draft it is; those with one: {names}"
@@ -128,16 +129,26 @@ def _with_draft(family: Family, method: str, path: str) -> Family:
 def _wrong_hardware(release: Release, soc: Soc | None) -> str | None:
     if soc is None or not release.images or soc in release.images:
         return None
-    return f"{release.name} is not built for {soc} (only {', '.join(release.images)})"
+    return _("{release} is not built for {soc} (only {images})").format(
+        release=release.name, soc=soc, images=_(", ").join(release.images)
+    )
 
 
 def _method(release: Release, family: Family, method: str) -> str | None:
     (found,) = (one for one in family.methods if one.name == method)
     if found.releases is not None and release.name not in found.releases:
-        since = f" (first in {found.first_release})" if found.first_release else ""
-        return f"{release.name} does not have {method} for {family.name}{since}"
+        since = (
+            _(" (first in {first_release})").format(first_release=found.first_release)
+            if found.first_release
+            else ""
+        )
+        return _("{release} does not have {method} for {family}{since}").format(
+            release=release.name, method=method, family=family.name, since=since
+        )
     if found.bring_draft and not found.draft:
-        return f"no draft is published; bring one with --draft {family.name}/{method}=PATH"
+        return _("no draft is published; bring one with --draft {family}/{method}=PATH").format(
+            family=family.name, method=method
+        )
     return None
 
 
@@ -147,4 +158,6 @@ def _parallelism(family: Family) -> str | None:
         int(family.serve.get(flag) or 1)
         for flag in ("--pipeline-parallel-size", "--prefill-context-parallel-size")
     ]
-    return "pipeline with prefill context parallelism is not supported" if min(sizes) > 1 else None
+    return (
+        _("pipeline with prefill context parallelism is not supported") if min(sizes) > 1 else None
+    )

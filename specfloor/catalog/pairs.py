@@ -4,6 +4,7 @@ from specfloor.catalog import Catalog
 from specfloor.catalog.model import Release
 from specfloor.catalog.versions import FieldVersion, read_version
 from specfloor.errors import UsageError
+from specfloor.i18n import _
 
 
 def pair_fault(catalog: Catalog, vllm: FieldVersion, ascend: FieldVersion) -> str | None:
@@ -16,9 +17,13 @@ def pair_fault(catalog: Catalog, vllm: FieldVersion, ascend: FieldVersion) -> st
         return None
     pair = catalog.releases.get(ascend.version)
     if pair is not None and pair.vllm != vllm.version:
-        return f"vllm-ascend {ascend.version} goes with vllm {pair.vllm}, not {vllm.version}"
+        return _("vllm-ascend {ascend} goes with vllm {pair}, not {vllm}").format(
+            ascend=ascend.version, pair=pair.vllm, vllm=vllm.version
+        )
     if pair is None and _base(ascend.version) != _base(vllm.version):
-        return f"vllm-ascend {ascend.version} and vllm {vllm.version} are not of one release"
+        return _("vllm-ascend {ascend} and vllm {vllm} are not of one release").format(
+            ascend=ascend.version, vllm=vllm.version
+        )
     return None
 
 
@@ -26,7 +31,9 @@ def cann_fault(release: Release, cann: str) -> str | None:
     """Return in a sentence why a CANN is not the one ``release`` was made for."""
     if release.cann is None or release.cann.lower() == cann.lower():
         return None
-    return f"{release.name} was made for CANN {release.cann}, and CANN {cann} is installed"
+    return _("{release} was made for CANN {cann}, and CANN {found} is installed").format(
+        release=release.name, cann=release.cann, found=cann
+    )
 
 
 def _base(version: str) -> str:

@@ -4,6 +4,7 @@ import msgspec
 
 from specfloor.catalog.model import Checkpoint, Family, Soc
 from specfloor.errors import UsageError
+from specfloor.i18n import _
 
 
 def place(family: Family, soc: Soc, cards: int) -> Family:
@@ -22,7 +23,10 @@ def place(family: Family, soc: Soc, cards: int) -> Family:
     known = [p for p in family.placements if p.soc == soc]
     fitting = [p for p in known if p.nodes == 1 and p.cards <= cards]
     if not fitting:
-        least = ", ".join(f"{p.cards} devices on {p.nodes} host(s)" for p in known)
+        least = _(", ").join(
+            _("{cards} devices on {nodes} host(s)").format(cards=p.cards, nodes=p.nodes)
+            for p in known
+        )
         raise UsageError(
             f"{family.name} is not documented on one {soc} host with {cards} devices "
             f"(documented there: {least or 'nothing'}); pick another family or other hardware"

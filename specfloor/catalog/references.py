@@ -17,6 +17,7 @@ import platformdirs
 from specfloor.catalog import Catalog, load_catalog
 from specfloor.cells import Cell, slug
 from specfloor.errors import UsageError
+from specfloor.i18n import N_, _
 from specfloor.ledger.names import FAMILIES, find_family, ledger_method
 
 Quantity = Literal["acceptance_rate", "acceptance_length", "per_position", "speedup"]
@@ -198,14 +199,14 @@ def beside(cell: Cell, limit: int = 4) -> tuple[str, ...]:
 
 def describe(reference: Reference) -> str:
     """Return a reference as one line: ``acceptance length 2.99 (InferenceX, golden; …)``."""
-    owner = f"{reference.owner}, {_KINDS[reference.kind]}"
-    return f"{figure(reference)} ({'; '.join((owner, *conditions(reference)))})"
+    owner = f"{reference.owner}, {_(_KINDS[reference.kind])}"
+    return f"{figure(reference)} ({_('; ').join((owner, *conditions(reference)))})"
 
 
 def figure(reference: Reference) -> str:
     """Return what a reference says, as ``acceptance length 2.99``."""
-    joint = " " if reference.quantity == "per_position" else " to "
-    return f"{_QUANTITIES[reference.quantity]} {_numbers(reference.value, joint)}"
+    joint = " " if reference.quantity == "per_position" else _(" to ")
+    return f"{_(_QUANTITIES[reference.quantity])} {_numbers(reference.value, joint)}"
 
 
 def conditions(reference: Reference) -> tuple[str, ...]:
@@ -213,39 +214,46 @@ def conditions(reference: Reference) -> tuple[str, ...]:
     r = reference
     known = (
         r.checkpoint,
-        r.draft and f"draft {r.draft}",
-        "k unknown" if r.k is None else None,
-        None if r.thinking is None else f"thinking {'on' if r.thinking else 'off'}",
+        r.draft and _("draft {draft}").format(draft=r.draft),
+        _("k unknown") if r.k is None else None,
+        None if r.thinking is None else _("thinking on") if r.thinking else _("thinking off"),
         r.workload,
         _sample(r),
-        None if r.temperature is None else f"temperature {r.temperature:g}",
-        None if r.top_p is None else f"top_p {r.top_p:g}",
-        r.max_tokens and f"up to {r.max_tokens} tokens",
-        r.concurrency and f"{r.concurrency} at a time",
+        None
+        if r.temperature is None
+        else _("temperature {temperature:g}").format(temperature=r.temperature),
+        None if r.top_p is None else _("top_p {top_p:g}").format(top_p=r.top_p),
+        r.max_tokens and _("up to {max_tokens} tokens").format(max_tokens=r.max_tokens),
+        r.concurrency and _("{concurrency} at a time").format(concurrency=r.concurrency),
         r.setting,
         r.hardware,
         _releases(r),
         r.interval and _interval(*r.interval),
-        r.tolerance and f"tolerance {r.tolerance}",
-        r.minimum and f"passes from {r.minimum:.4g}",
-        *(f"lowered {low.when} from {_numbers(low.before, ' ')}" for low in r.lowered),
+        r.tolerance and _("tolerance {tolerance}").format(tolerance=r.tolerance),
+        r.minimum and _("passes from {minimum:.4g}").format(minimum=r.minimum),
+        *(
+            _("lowered {when} from {numbers}").format(
+                when=low.when, numbers=_numbers(low.before, " ")
+            )
+            for low in r.lowered
+        ),
         r.note,
     )
     return tuple(str(text) for text in known if text)
 
 
 _QUANTITIES: dict[Quantity, str] = {
-    "acceptance_rate": "acceptance rate",
-    "acceptance_length": "acceptance length",
-    "per_position": "accepted by position",
-    "speedup": "speedup",
+    "acceptance_rate": N_("acceptance rate"),
+    "acceptance_length": N_("acceptance length"),
+    "per_position": N_("accepted by position"),
+    "speedup": N_("speedup"),
 }
 _KINDS: dict[Kind, str] = {
-    "golden": "golden",
-    "minimum": "minimum",
-    "measured": "measured",
-    "advice": "advice",
-    "synthetic": "assumed in benchmarks",
+    "golden": N_("golden"),
+    "minimum": N_("minimum"),
+    "measured": N_("measured"),
+    "advice": N_("advice"),
+    "synthetic": N_("assumed in benchmarks"),
 }
 _THINKING = {"off": False, "none": None, "adaptive": None}
 """Whether a tier thinks; one that is not named here does. ``none`` is a model without a switch."""
@@ -339,18 +347,18 @@ def _numbers(values: tuple[float, ...], joint: str) -> str:
 
 
 def _interval(low: float, high: float, level: float) -> str:
-    return f"{level:.0%} interval {low:.4g} to {high:.4g}"
+    return _("{level:.0%} interval {low:.4g} to {high:.4g}").format(level=level, low=low, high=high)
 
 
 def _sample(reference: Reference) -> str | None:
     prompts, drafts = reference.prompts, reference.drafts
     parts = []
     if prompts == 1:
-        parts.append("1 prompt: a figure from one generation is of the order of sampling noise")
+        parts.append(_("1 prompt: a figure from one generation is of the order of sampling noise"))
     elif prompts:
-        parts.append(f"{prompts} prompts")
+        parts.append(_("{prompts} prompts").format(prompts=prompts))
     if drafts:
-        parts.append(f"{drafts} drafts in all")
+        parts.append(_("{drafts} drafts in all").format(drafts=drafts))
     return ", ".join(parts) or None
 
 
@@ -358,4 +366,4 @@ def _releases(reference: Reference) -> str | None:
     since, until = reference.since, reference.until
     if since == until or until is None:
         return since and f"{reference.owner} {since}"
-    return f"{reference.owner} {since} to {until}"
+    return _("{owner} {since} to {until}").format(owner=reference.owner, since=since, until=until)

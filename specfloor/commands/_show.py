@@ -6,16 +6,27 @@ from typing import Literal
 import click
 import msgspec
 
+from specfloor.i18n import ENGLISH, N_, _, use
+
 Format = Literal["text", "json"]
 
-UNKNOWN = "unknown"
+UNKNOWN = N_("unknown")
 """What is printed for None: never nothing, which reads as "no"."""
+
+
+def for_programs(ctx: click.Context, param: click.Parameter, value: str) -> str:  # noqa: ARG001
+    """Speak English where a format is for programs."""
+    if value in {"json", "csv"}:
+        use(ENGLISH)
+    return value
+
 
 format_option = click.option(
     "--format",
     "style",
     type=click.Choice(["text", "json"]),
     default="text",
+    callback=for_programs,
     help="text for people, json for programs",
 )
 
@@ -45,9 +56,9 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
 def known(value: object) -> str:
     """Return a value as text, None as unknown, a truth as yes or no."""
     if value is None:
-        return UNKNOWN
+        return _(UNKNOWN)
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return _("yes") if value else _("no")
     return str(value)
 
 

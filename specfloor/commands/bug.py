@@ -11,6 +11,7 @@ from specfloor.catalog import load_catalog
 from specfloor.commands._show import table
 from specfloor.errors import UsageError
 from specfloor.exits import Exit
+from specfloor.i18n import _
 from specfloor.judge.run import CellResult
 from specfloor.judge.verdict import Verdict
 from specfloor.redaction.kinds import Replacement
@@ -76,8 +77,16 @@ def bug(
     _write(archive, made.archive())
     click.echo(made.text.splitlines()[0])
     if report.others:
-        click.echo(f"{len(report.others)} more cells fail; --cell ID reports another")
-    click.echo(f"text:    {output}\narchive: {archive} ({len(made.members)} files)")
+        click.echo(
+            _("{others} more cells fail; --cell ID reports another").format(
+                others=len(report.others)
+            )
+        )
+    click.echo(
+        _("text:    {output}\narchive: {archive} ({members} files)").format(
+            output=output, archive=archive, members=len(made.members)
+        )
+    )
     click.echo(_replaced(made, show=show_redactions))
     return _exit_of([reported])
 
@@ -88,7 +97,7 @@ def _named(cells: Sequence[CellResult], asked: str) -> CellResult:
     found = found or [one for one in cells if one.cell.pair_id == asked]
     if len(found) != 1:
         ids = ", ".join(one.cell.id for one in cells) or "none"
-        what = "no cell" if not found else "more than one cell"
+        what = _("no cell") if not found else _("more than one cell")
         raise UsageError(f"the run has {what} {asked!r}; it has: {ids}")
     return found[0]
 
@@ -97,10 +106,12 @@ def _nothing(cells: Sequence[CellResult]) -> str:
     undecided = [
         one.cell.id for one in cells if one.verdict in (Verdict.INCONCLUSIVE, Verdict.NO_DATA)
     ]
-    said = "No cell of this run fails: there is nothing to report."
+    said = _("No cell of this run fails: there is nothing to report.")
     if undecided:
-        said += f" Undecided or without data: {', '.join(undecided)}."
-    return f"{said} --cell ID reports one all the same."
+        said += _(" Undecided or without data: {undecided}.").format(
+            undecided=_(", ").join(undecided)
+        )
+    return _("{said} --cell ID reports one all the same.").format(said=said)
 
 
 def _exit_of(cells: Sequence[CellResult]) -> Exit:
@@ -117,11 +128,13 @@ def _users() -> list[str]:
 
 def _replaced(made: Bundle, *, show: bool) -> str:
     if not made.replacements:
-        return "replaced: nothing was found that names a person or a machine, or is a secret"
+        return _("replaced: nothing was found that names a person or a machine, or is a secret")
     counts = counts_by_kind(made.replacements)
-    said = f"replaced: {', '.join(f'{n} {kind}' for kind, n in counts.items())}"
+    said = _("replaced: {items}").format(
+        items=_(", ").join((f"{n} {_(kind)}" for kind, n in counts.items()))
+    )
     if not show:
-        return f"{said}; --show-redactions lists them"
+        return _("{said}; --show-redactions lists them").format(said=said)
     return f"{said}\n{table(map(_row, made.replacements), ('kind', 'as', 'times', 'where'))}"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from specfloor.catalog import load_catalog
-from specfloor.commands._show import as_json
+from specfloor.commands._show import as_json, for_programs
 from specfloor.errors import UsageError
 from specfloor.exits import Exit
 from specfloor.judge.comparison import Comparison, Contender, compare_contenders, contenders
@@ -24,6 +24,7 @@ from specfloor.runs.store import read_run
     "style",
     type=click.Choice(["text", "md", "html", "json"]),
     default="text",
+    callback=for_programs,
     help="text for a terminal, md for a pull request, html for a page, json for programs",
 )
 def compare(sides: tuple[str, ...], families: tuple[str, ...], style: str) -> int:

@@ -6,8 +6,17 @@ import msgspec
 from specfloor.catalog import load_catalog
 from specfloor.catalog.model import Family, Method
 from specfloor.commands._show import Format, as_json, facts, format_option, table
+from specfloor.i18n import N_, _
 
-_HEADERS = ("family", "methods", "tiers", "devices", "least hardware", "guides from", "aliases")
+_HEADERS = (
+    N_("family"),
+    N_("methods"),
+    N_("tiers"),
+    N_("devices"),
+    N_("least hardware"),
+    N_("guides from"),
+    N_("aliases"),
+)
 
 
 @click.command()
@@ -28,18 +37,20 @@ def families(slug: str | None, platform: str | None, style: Format) -> None:
     if style == "json":
         click.echo(as_json(listed))
     else:
-        click.echo(table(map(_row, listed), _HEADERS, (None, 34, None, None, 30, None, 26)))
+        click.echo(
+            table(map(_row, listed), [_(h) for h in _HEADERS], (None, 34, None, None, 30, None, 26))
+        )
 
 
 def _row(family: Family) -> tuple[str, ...]:
     return (
         family.name,
-        ", ".join(_method(method) for method in family.methods),
-        ", ".join(family.tiers),
+        _(", ").join(_method(method) for method in family.methods),
+        _(", ").join(family.tiers),
         str(family.cards or "-"),
         family.hardware or "-",
         family.documented_in or "-",
-        ", ".join(family.aliases) or "-",
+        _(", ").join(family.aliases) or "-",
     )
 
 
@@ -49,15 +60,18 @@ def _method(method: Method) -> str:
 
 def _one(family: Family) -> str:
     pairs = [
-        ("family", family.name),
+        (_("family"), family.name),
         ("is", family.display),
-        ("aliases", ", ".join(family.aliases) or "-"),
-        ("checkpoint", family.checkpoint.source),
-        ("further checkpoints", ", ".join(family.checkpoints) or "-"),
-        ("least hardware", family.hardware or "-"),
-        ("guides from", family.documented_in or "-"),
+        (_("aliases"), _(", ").join(family.aliases) or "-"),
+        (_("checkpoint"), family.checkpoint.source),
+        (_("further checkpoints"), _(", ").join(family.checkpoints) or "-"),
+        (_("least hardware"), family.hardware or "-"),
+        (_("guides from"), family.documented_in or "-"),
     ]
-    pairs += [(f"tier {tier}", _arguments(given)) for tier, given in family.tiers.items()]
+    pairs += [
+        (_("tier {tier}").format(tier=tier), _arguments(given))
+        for tier, given in family.tiers.items()
+    ]
     methods = table(
         (
             (
@@ -66,22 +80,26 @@ def _one(family: Family) -> str:
                 method.draft or "-",
                 method.first_release or "-",
                 _arguments(method.config),
-                method.note or ("vLLM's material only" if method.upstream else "-"),
+                method.note or (_("vLLM's material only") if method.upstream else "-"),
             )
             for method in family.methods
         ),
-        ("method", "k", "draft", "first release", "further configuration", "note"),
+        (_("method"), "k", _("draft"), _("first release"), _("further configuration"), _("note")),
         (None, None, None, None, 30, 44),
     )
-    parts = [facts(pairs), methods, f"flags: {_flags(family.serve)}"]
+    parts = [facts(pairs), methods, _("flags: {flags}").format(flags=_flags(family.serve))]
     parts += [
-        f"on {p.soc}, {p.cards} devices on {p.nodes} host(s){_of(p.checkpoint)}: {_flags(p.serve)}"
+        _("on {soc}, {cards} devices on {nodes} host(s){of}: {flags}").format(
+            soc=p.soc, cards=p.cards, nodes=p.nodes, of=_of(p.checkpoint), flags=_flags(p.serve)
+        )
         + "".join(f"\n  {name}={value}" for name, value in p.env.items())
         for p in family.placements
     ]
     if family.notes:
         parts.append("\n".join(f"- {note}" for note in family.notes))
-    parts.append("\n".join(f"source: {source}" for source in family.sources))
+    parts.append(
+        "\n".join(_("source: {source}").format(source=source) for source in family.sources)
+    )
     return "\n\n".join(parts)
 
 
@@ -94,7 +112,7 @@ def _arguments(given: dict[str, object]) -> str:
         name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
         for name, value in given.items()
     }
-    return ", ".join(f"{name}={text}" for name, text in texts.items()) or "-"
+    return _(", ").join(f"{name}={text}" for name, text in texts.items()) or "-"
 
 
 def _flags(serve: dict[str, str]) -> str:

@@ -11,6 +11,7 @@ from specfloor.catalog import load_catalog
 from specfloor.catalog.versions import read_version
 from specfloor.commands._show import Format, as_json, format_option, table
 from specfloor.errors import UsageError
+from specfloor.i18n import N_, _
 from specfloor.ledger import ledger_file, read_ledger
 from specfloor.ledger.edit import add_file
 from specfloor.ledger.model import Kind
@@ -29,7 +30,7 @@ from specfloor.ledger.query import (
 from specfloor.triage.causes import facets_of_k
 
 _WEAK = frozenset({Standing.UNKNOWN, Standing.ABSENT})
-_NUMBERS = "numbers are pull requests and issues of vllm-project/vllm-ascend"
+_NUMBERS = N_("numbers are pull requests and issues of vllm-project/vllm-ascend")
 
 
 @click.group(invoke_without_command=True)
@@ -105,21 +106,27 @@ def fixes(
 def add(file: Path, ledger: Path | None) -> None:
     """Add the rows of FILE (TOML or JSON) to the ledger, after checking them."""
     rows = add_file(file, ledger or Path(str(ledger_file())))
-    click.echo(f"added {len(rows)}: {', '.join(row.id for row in rows)}")
+    click.echo(_("added {n}: {rows}").format(n=len(rows), rows=", ".join(row.id for row in rows)))
 
 
 def _missing(lacking: Missing, asked: str, everything: bool) -> str:
     title = " · ".join(filter(None, (lacking.release, asked)))
     if lacking.unknown:
-        return f"{title}: UNKNOWN. {lacking.unknown}."
+        return _("{title}: UNKNOWN. {unknown}.").format(title=title, unknown=lacking.unknown)
     strong = [e for e in lacking.entries if e.standing not in _WEAK]
     shown = lacking.entries if everything else strong
-    parts = [f"{title} lacks (ledger up to {lacking.as_of}; {_NUMBERS}):"]
-    parts.append(_entries(shown) if shown else "nothing that is known to matter.")
+    parts = [
+        _("{title} lacks (ledger up to {as_of}; {numbers}):").format(
+            title=title, as_of=lacking.as_of, numbers=_(_NUMBERS)
+        )
+    ]
+    parts.append(_entries(shown) if shown else _("nothing that is known to matter."))
     if len(shown) < len(lacking.entries):
         parts.append(
-            f"{len(lacking.entries) - len(shown)} more changes are not in {lacking.release}, and "
-            f"whether it is the worse for it is unknown; --all lists them."
+            _(
+                "{entries} more changes are not in {release}, and whether it is the "
+                "worse for it is unknown; --all lists them."
+            ).format(entries=len(lacking.entries) - len(shown), release=lacking.release)
         )
     return "\n\n".join(parts)
 
@@ -128,30 +135,36 @@ def _entries(entries: Sequence[Entry]) -> str:
     rows = [
         (
             e.row.id,
-            e.row.kind.value,
-            e.standing.value,
+            _(e.row.kind),
+            _(e.standing),
             e.row.symptom,
             feels_like(e.row),
-            "; ".join(e.row.conditions) or "always",
+            _("; ").join(e.row.conditions) or _("always"),
             _shipped(e),
-            "\n".join(e.row.avoided_by) or "no setting known",
+            "\n".join(e.row.avoided_by) or _("no setting known"),
         )
         for e in entries
     ]
-    headers = ("change", "kind", "this release", "what is wrong", "what it feels like")
+    headers = (
+        _("change"),
+        _("kind"),
+        _("this release"),
+        _("what is wrong"),
+        _("what it feels like"),
+    )
     return table(
         rows,
-        (*headers, "when", "first in", "avoided by"),
+        (*headers, _("when"), _("first in"), _("avoided by")),
         (None, None, 10, 40, 26, 24, 14, 24),
     )
 
 
 def _shipped(entry: Entry) -> str:
     if entry.first is None:
-        return "no release"
+        return _("no release")
     if entry.first_final in (None, entry.first):
         return entry.first
-    return f"{entry.first}, then {entry.first_final}"
+    return _("{first}, then {first_final}").format(first=entry.first, first_final=entry.first_final)
 
 
 def _missing_json(lacking: Missing) -> str:
@@ -165,12 +178,14 @@ def _missing_json(lacking: Missing) -> str:
 def _comparison(found: Comparison, asked: str, everything: bool) -> str:
     title = " · ".join(filter(None, (f"{found.old} → {found.new}", asked)))
     if found.unknown:
-        return f"{title}: UNKNOWN. {found.unknown}."
+        return _("{title}: UNKNOWN. {unknown}.").format(title=title, unknown=found.unknown)
     return "\n\n".join(
         [
-            f"{title} (ledger up to {found.as_of}; {_NUMBERS})",
-            _changes("gains", found.gained, everything),
-            _changes("loses", found.lost, everything),
+            _("{title} (ledger up to {as_of}; {numbers})").format(
+                title=title, as_of=found.as_of, numbers=_(_NUMBERS)
+            ),
+            _changes(_("gains"), found.gained, everything),
+            _changes(_("loses"), found.lost, everything),
         ]
     )
 
@@ -180,21 +195,21 @@ def _changes(what: str, changes: Sequence[Change], everything: bool) -> str:
     lines = [
         (
             c.row.id,
-            c.row.kind.value,
-            c.old.value,
-            c.new.value,
+            _(c.row.kind),
+            _(c.old),
+            _(c.new),
             c.row.symptom,
-            "; ".join(c.row.conditions) or "always",
+            _("; ").join(c.row.conditions) or _("always"),
         )
         for c in sure
     ]
     text = f"{what} {len(changes)}"
     if lines:
-        headers = ("change", "kind", "old", "new", "what it is about", "when")
+        headers = (_("change"), _("kind"), _("old"), _("new"), _("what it is about"), _("when"))
         text += ":\n" + table(lines, headers, (None, None, 12, 12, 60, 34))
     if len(sure) < len(changes):
-        text += (
-            f"\n{len(changes) - len(sure)} of them are features, or faults of which it is unknown "
-            f"whether the release without the fix has them; --all lists them."
-        )
+        text += _(
+            "\n{changes} of them are features, or faults of which it is unknown "
+            "whether the release without the fix has them; --all lists them."
+        ).format(changes=len(changes) - len(sure))
     return text

@@ -11,6 +11,7 @@ from specfloor.exits import Exit
 from specfloor.golden.export import export as export_runs
 from specfloor.golden.model import encode, read
 from specfloor.golden.references import references_of
+from specfloor.i18n import _
 from specfloor.runs.store import read_run
 
 
@@ -38,16 +39,20 @@ def export_golden(
     """
     made = export_runs(map(read_run, runs), load_catalog(), owner=owner, source=source)
     for one in made.left_out:
-        click.echo(f"left out: {one.cell.id}: {one.why}", err=True)
+        click.echo(_("left out: {cell}: {why}").format(cell=one.cell.id, why=one.why), err=True)
     n = len(made.file.golden)
     if not n:
-        click.echo("No cell of these runs makes a golden figure; nothing is written.", err=True)
+        click.echo(_("No cell of these runs makes a golden figure; nothing is written."), err=True)
         return Exit.UNDECIDED
     if output is None:
         click.echo(encode(made.file).decode(), nl=False)
         return Exit.HOLDS
     _write(output, encode(made.file))
-    click.echo(f"{output}: {n} cells, {len(made.left_out)} left out")
+    click.echo(
+        _("{output}: {n} cells, {left_out} left out").format(
+            output=output, n=n, left_out=len(made.left_out)
+        )
+    )
     return Exit.HOLDS
 
 
@@ -65,12 +70,23 @@ def import_golden(files: tuple[Path, ...]) -> None:
         kept = keep_references(references, path.stem)
         families = sorted({reference.family for reference in references})
         click.echo(
-            f"{path}: {len(references)} references of {', '.join(families) or 'no family'}, "
-            f"kept in {kept} (remove that file to forget them)"
+            _(
+                "{path}: {references} references of {families}, kept in {kept} "
+                "(remove that file to forget them)"
+            ).format(
+                path=path,
+                references=len(references),
+                families=_(", ").join(families) or _("no family"),
+                kept=kept,
+            )
         )
         for family in families:
             if family not in catalog.families:
-                click.echo(f"the catalogue has no family {family}; listed only without --family")
+                click.echo(
+                    _("the catalogue has no family {family}; listed only without --family").format(
+                        family=family
+                    )
+                )
 
 
 def _write(path: Path, data: bytes) -> None:

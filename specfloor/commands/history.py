@@ -6,12 +6,13 @@ import click
 
 from specfloor.catalog import load_catalog
 from specfloor.cells import pick
-from specfloor.commands._show import as_json
+from specfloor.commands._show import as_json, for_programs
 from specfloor.errors import UsageError
 from specfloor.history.changes import ChangePoint, change_points
 from specfloor.history.index import HISTORY, History, Skipped, read_history, rebuild
 from specfloor.history.lines import Line, Wanted, lines_of
 from specfloor.history.otava import as_csv, write_files
+from specfloor.i18n import _
 from specfloor.report.history import as_document, as_text
 
 
@@ -26,6 +27,7 @@ from specfloor.report.history import as_document, as_text
     "style",
     type=click.Choice(["text", "json", "csv"]),
     default="text",
+    callback=for_programs,
     help="text for people, json for programs, csv for Apache Otava",
 )
 @click.option(
@@ -80,13 +82,18 @@ def history(
 
 def _rebuild(reports: Path) -> None:
     done = rebuild(reports, load_catalog())
-    click.echo(f"{done.judged} entries judged again, {done.kept} lines kept as they were", err=True)
+    click.echo(
+        _("{judged} entries judged again, {kept} lines kept as they were").format(
+            judged=done.judged, kept=done.kept
+        ),
+        err=True,
+    )
     _warn(done.skipped)
 
 
 def _warn(skipped: tuple[Skipped, ...]) -> None:
     for one in skipped:
-        click.echo(f"skipped {one.where}: {one.why}", err=True)
+        click.echo(_("skipped {where}: {why}").format(where=one.where, why=one.why), err=True)
 
 
 def _wanted(

@@ -12,6 +12,7 @@ from specfloor.commands._show import Format, as_json, facts, format_option, know
 from specfloor.errors import UsageError
 from specfloor.host.environment import describe_environment, release_flags
 from specfloor.host.npu import find_ascend_python
+from specfloor.i18n import _
 from specfloor.runs.records import Environment
 
 
@@ -65,22 +66,27 @@ def _installed(catalog: Catalog, found: Environment) -> list[Release]:
 
 def _text(found: Environment) -> str:
     pairs = [
-        ("platform", found.platform),
-        ("processor", f"{found.cpu}, {found.cores} cores"),
-        ("memory", f"{found.memory_bytes / 2**30:.1f} GiB"),
-        ("container", known(found.container)),
-        ("devices", ", ".join(found.accelerators) or "none"),
+        (_("platform"), found.platform),
+        (_("processor"), _("{cpu}, {cores} cores").format(cpu=found.cpu, cores=found.cores)),
+        (_("memory"), f"{found.memory_bytes / 2**30:.1f} GiB"),
+        (_("container"), known(found.container)),
+        (_("devices"), ", ".join(found.accelerators) or _("none")),
         ("npu-smi", known(found.npu_smi)),
-        ("driver", known(found.driver)),
-        ("firmware", known(found.firmware)),
-        ("CANN", f"{found.cann} in {found.cann_home}" if found.cann else known(None)),
-        ("harness", " ".join(f"{name} {v}" for name, v in found.packages.items())),
+        (_("driver"), known(found.driver)),
+        (_("firmware"), known(found.firmware)),
+        (
+            "CANN",
+            _("{cann} in {cann_home}").format(cann=found.cann, cann_home=found.cann_home)
+            if found.cann
+            else known(None),
+        ),
+        (_("harness"), " ".join(f"{name} {v}" for name, v in found.packages.items())),
     ]
     for python, packages in found.engines.items():
         told = " ".join(f"{name} {v}" for name, v in packages.items())
-        pairs.append((python, told or "did not answer"))
+        pairs.append((python, told or _("did not answer")))
     parts = [facts(pairs)]
     if found.variables:
         parts.append(facts(found.variables.items()))
-    parts.append("\n".join(f"! {flag.message}" for flag in found.flags) or "nothing to flag")
+    parts.append("\n".join(f"! {flag.message}" for flag in found.flags) or _("nothing to flag"))
     return "\n\n".join(parts)

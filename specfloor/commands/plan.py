@@ -9,6 +9,7 @@ from specfloor.catalog.model import Soc
 from specfloor.catalog.onsite import split_cells
 from specfloor.commands._show import Format, as_json, format_option
 from specfloor.forecast import forecast
+from specfloor.i18n import _
 from specfloor.judge.floors import read_floors
 from specfloor.judge.run import Wanted
 from specfloor.load.sets import Workloads
@@ -87,14 +88,17 @@ def plan(
         click.echo(as_json(document))
         return 0
     for cell in cells:
-        click.echo(f"cell {cell.id}")
+        click.echo(_("cell {cell}").format(cell=cell.id))
     click.echo(f"\n{plan_table(expected)}\n")
     if refused:
         click.echo(f"{refusal_table(refused)}\n")
     hours = sum(one.npu_hours for one in expected)
     click.echo(
-        f"{len(cells)} cells, {len(expected)} launches, at most about "
-        f"{duration(sum(one.seconds for one in expected))} h"
-        + (f", {hours:.1f} NPU-hours" if hours else "")
+        _("{cells} cells, {expected} launches, at most about {duration} h").format(
+            cells=len(cells),
+            expected=len(expected),
+            duration=duration(sum(one.seconds for one in expected)),
+        )
+        + (_(", {hours:.1f} NPU-hours").format(hours=hours) if hours else "")
     )
     return 0

@@ -6,8 +6,17 @@ import click
 
 from specfloor.catalog.references import Reference, conditions, figure, references_for
 from specfloor.commands._show import UNKNOWN, Format, as_json, format_option, table
+from specfloor.i18n import N_, _
 
-_HEADERS = ("family", "method", "k", "figure", "published by", "conditions", "source")
+_HEADERS = (
+    N_("family"),
+    N_("method"),
+    "k",
+    N_("figure"),
+    N_("published by"),
+    N_("conditions"),
+    N_("source"),
+)
 _WIDTHS = (None, None, None, 26, 14, 56, 40)
 
 
@@ -33,20 +42,22 @@ def references(
     if style == "json":
         click.echo(as_json(found))
     elif found:
-        click.echo(table(map(_row, found), _HEADERS, _WIDTHS))
+        click.echo(table(map(_row, found), [_(h) for h in _HEADERS], _WIDTHS))
     else:
         k = f"k = {spec_tokens}" if spec_tokens else None
-        click.echo(f"No published figure is known for {_joined((family, method, k))}.")
+        click.echo(
+            _("No published figure is known for {what}.").format(what=_joined((family, method, k)))
+        )
 
 
 def _row(reference: Reference) -> tuple[str, ...]:
     return (
         reference.family,
         reference.method,
-        UNKNOWN if reference.k is None else str(reference.k),
+        _(UNKNOWN) if reference.k is None else str(reference.k),
         figure(reference),
         f"{reference.owner} ({reference.kind})",
-        "; ".join(conditions(reference)),
+        _("; ").join(conditions(reference)),
         reference.source,
     )
 

@@ -7,20 +7,21 @@ from specfloor.catalog import Catalog, load_catalog
 from specfloor.catalog.model import Release
 from specfloor.catalog.variables import differences
 from specfloor.commands._show import Format, as_json, facts, format_option, known, table
+from specfloor.i18n import N_, _
 
 _HEADERS = (
-    "release",
-    "date",
+    N_("release"),
+    N_("date"),
     "vLLM",
     "Python",
     "torch_npu",
     "CANN",
     "index",
-    "log line",
-    "per request",
-    "token ids",
-    "schedule",
-    "adaptive",
+    N_("log line"),
+    N_("per request"),
+    N_("token ids"),
+    N_("schedule"),
+    N_("adaptive"),
 )
 
 
@@ -43,12 +44,12 @@ def releases(version: str | None, platform: str | None, style: Format) -> None:
     if style == "json":
         click.echo(as_json(listed))
     else:
-        click.echo(table(map(_row, listed), _HEADERS))
+        click.echo(table(map(_row, listed), [_(h) for h in _HEADERS]))
 
 
 def _row(release: Release) -> tuple[str, ...]:
     return (
-        release.name + (" (default)" if release.default else ""),
+        release.name + (_(" (default)") if release.default else ""),
         known(release.date),
         release.vllm,
         known(release.python),
@@ -79,13 +80,20 @@ def _adaptive(release: Release) -> str | None:
 def _one(catalog: Catalog, release: Release) -> str:
     signals, knobs = release.signals, release.knobs
     pairs = [
-        ("release", release.name),
-        ("date", known(release.date)),
+        (_("release"), release.name),
+        (_("date"), known(release.date)),
         ("vLLM", release.vllm),
         ("Python", known(release.python)),
         ("torch", known(release.torch)),
     ]
-    names = ("torch_npu", "triton-ascend", "CANN", "transformers", "commit", "on the package index")
+    names = (
+        "torch_npu",
+        "triton-ascend",
+        "CANN",
+        "transformers",
+        "commit",
+        _("on the package index"),
+    )
     values = _npu(
         release,
         release.torch_npu,
@@ -96,28 +104,37 @@ def _one(catalog: Catalog, release: Release) -> str:
         release.pypi,
     )
     pairs += list(zip(names, values, strict=True))
-    pairs += [(f"images for {soc}", ", ".join(tags)) for soc, tags in release.images.items()]
     pairs += [
-        ("acceptance per request", known(signals.per_request)),
-        ("streamed token ids", known(signals.token_ids)),
-        ("acceptance counters", known(signals.counters)),
-        ("gauges of V0", known(signals.v0_gauges)),
-        ("log line", known(signals.log_line)),
-        ("its length counts the bonus token", known(signals.length_counts_bonus)),
-        ("acceptance in bench serve", known(signals.bench_fields)),
-        ("schedule of k by batch size", known(knobs.schedule)),
+        (_("images for {soc}").format(soc=soc), ", ".join(tags))
+        for soc, tags in release.images.items()
+    ]
+    pairs += [
+        (_("acceptance per request"), known(signals.per_request)),
+        (_("streamed token ids"), known(signals.token_ids)),
+        (_("acceptance counters"), known(signals.counters)),
+        (_("gauges of V0"), known(signals.v0_gauges)),
+        (_("log line"), known(signals.log_line)),
+        (_("its length counts the bonus token"), known(signals.length_counts_bonus)),
+        (_("acceptance in bench serve"), known(signals.bench_fields)),
+        (_("schedule of k by batch size"), known(knobs.schedule)),
         ("enable_adaptive_verification", known(knobs.adaptive_verification)),
         ("dynamic_spec_config", known(knobs.dynamic_spec_config)),
-        ("synthetic acceptance", known(knobs.synthetic)),
+        (_("synthetic acceptance"), known(knobs.synthetic)),
         ("rejection_sampler_config", known(knobs.verify_rules)),
     ]
     pairs += list(release.switches.items())
     parts = [facts(pairs)]
     if (former := _former_final(catalog, release)) and (moved := _moved(catalog, former, release)):
-        parts.append(f"environment variables, against {former.name}:\n{moved}")
+        parts.append(
+            _("environment variables, against {former}:\n{moved}").format(
+                former=former.name, moved=moved
+            )
+        )
     if release.notes:
         parts.append("\n".join(f"- {note}" for note in release.notes))
-    parts.append("\n".join(f"source: {source}" for source in release.sources))
+    parts.append(
+        "\n".join(_("source: {source}").format(source=source) for source in release.sources)
+    )
     return "\n\n".join(parts)
 
 
@@ -150,10 +167,18 @@ def _moved(catalog: Catalog, old: Release, new: Release) -> str:
     rows = [
         (
             d.name,
-            "not read" if d.old is None else "read" if d.old == "set" else f"default {d.old}",
-            "not read" if d.new is None else "read" if d.new == "set" else f"default {d.new}",
+            _("not read")
+            if d.old is None
+            else _("read")
+            if d.old == "set"
+            else _("default {old}").format(old=d.old),
+            _("not read")
+            if d.new is None
+            else _("read")
+            if d.new == "set"
+            else _("default {new}").format(new=d.new),
             d.replaced_by or "-",
         )
         for d in differences(catalog, old, new, everything)
     ]
-    return table(rows, ("variable", old.name, new.name, "now set by")) if rows else ""
+    return table(rows, (_("variable"), old.name, new.name, _("now set by"))) if rows else ""

@@ -6,6 +6,7 @@ import click
 
 from specfloor.catalog import load_catalog
 from specfloor.cells import pick
+from specfloor.i18n import _
 from specfloor.judge.run import RunResult, judge_stored
 from specfloor.ledger import read_ledger
 from specfloor.report.details import details_table
@@ -40,7 +41,11 @@ def report(folder: Path, cell_ids: tuple[str, ...], html: bool, others: tuple[Pa
     if details := details_table(result.cells):
         click.echo(f"{details}\n")
     if compared := upgrade_table(result.cells):
-        click.echo(f"upgrade: {upgrade_headline(result.cells)}\n{compared}\n")
+        click.echo(
+            _("upgrade: {headline}\n{compared}\n").format(
+                headline=upgrade_headline(result.cells), compared=compared
+            )
+        )
     said = [judgement for cell in result.cells for judgement in cell.experiments]
     for heading, text in experiment_sections(said):
         click.echo(f"{heading}\n{text}\n")
@@ -55,10 +60,10 @@ def report(folder: Path, cell_ids: tuple[str, ...], html: bool, others: tuple[Pa
     for judgement in result.broken:
         click.echo(f"{paragraph(judgement, folder, diagnoses.get(judgement.cell))}\n")
     if run.truncated:
-        click.echo("The last record was cut off and is left out.")
+        click.echo(_("The last record was cut off and is left out."))
     if html:
         name = f"{'+'.join(cell.cell.id for cell in result.cells)}.html" if cell_ids else PAGE
-        click.echo(f"page: {write_page(result, run, catalog, diagnoses, name)}")
+        click.echo(_("page: {path}").format(path=write_page(result, run, catalog, diagnoses, name)))
     click.echo(headline(result, complete=run.info.complete))
     return result.exit_code
 

@@ -10,6 +10,7 @@ from specfloor.engines.local import LocalEngines
 from specfloor.engines.routes import PythonRoute
 from specfloor.errors import UsageError
 from specfloor.exits import Exit
+from specfloor.i18n import _
 from specfloor.load.sets import Workloads
 from specfloor.load.workload import shuffled
 from specfloor.measure import Fault
@@ -85,7 +86,7 @@ def selfcheck(
     try:
         result = check.run(launches)
     except Fault as fault:
-        why = fault.cause or f"see {folder}"
+        why = fault.cause or _("see {folder}").format(folder=folder)
         raise UsageError(f"no check: {fault.finding}: {fault.message} ({why})") from None
     for line in describe(result):
         click.echo(line)
@@ -99,33 +100,58 @@ def describe(result: SelfCheck) -> list[str]:
         interval = known.measured.interval
         assert interval is not None
         lines.append(
-            f"known acceptance {known.stated:.3f}: measured {known.measured.value:.3f} "
-            f"[{interval.low:.3f}, {interval.high:.3f}] at {interval.level:.1%}, "
-            f"{'holds' if known.holds else 'DOES NOT HOLD'}. {known.sentence}"
+            _(
+                "known acceptance {stated:.3f}: measured {measured:.3f} [{low:.3f}, "
+                "{high:.3f}] at {level:.1%}, {verdict}. {sentence}"
+            ).format(
+                stated=known.stated,
+                measured=known.measured.value,
+                low=interval.low,
+                high=interval.high,
+                level=interval.level,
+                verdict=_("holds") if known.holds else _("DOES NOT HOLD"),
+                sentence=known.sentence,
+            )
         )
     halves = result.halves
     lines.append(
-        f"A/A on {halves.requests} disjoint prompts: {halves.first:.3f} and {halves.second:.3f}, "
-        f"p = {halves.p_value:.2f}, {'holds' if halves.holds else 'DOES NOT HOLD'}; "
-        f"a difference of {halves.visible:.1%} would be seen"
+        _(
+            "A/A on {requests} disjoint prompts: {first:.3f} and {second:.3f}, p = "
+            "{p_value:.2f}, {verdict}; a difference of {visible:.1%} would be seen"
+        ).format(
+            requests=halves.requests,
+            first=halves.first,
+            second=halves.second,
+            p_value=halves.p_value,
+            verdict=_("holds") if halves.holds else _("DOES NOT HOLD"),
+            visible=halves.visible,
+        )
     )
     lines += _scatter(result.scatter)
     lines.append(
-        "acceptance verdicts can be trusted here"
+        _("acceptance verdicts can be trusted here")
         if result.holds
-        else "acceptance verdicts can NOT be trusted here"
+        else _("acceptance verdicts can NOT be trusted here")
     )
     return lines
 
 
 def _scatter(scatter: Scatter) -> list[str]:
     times = ", ".join(f"{1000 * s:.2f}" for s in scatter.seconds_per_token)
-    lines = [f"off arm, {len(scatter.seconds_per_token)} launches: {times} ms a token"]
+    lines = [
+        _("off arm, {launches} launches: {times} ms a token").format(
+            launches=len(scatter.seconds_per_token), times=times
+        )
+    ]
     if len(scatter.seconds_per_token) < 2:
-        return [*lines, "  one launch shows no scatter; ask for more with --launches"]
-    lines[0] += f", scatter {scatter.scatter:.1%}"
+        return [*lines, _("  one launch shows no scatter; ask for more with --launches")]
+    lines[0] += _(", scatter {scatter:.1%}").format(scatter=scatter.scatter)
     for speedup, floor in SPEEDUPS:
         needed = scatter.launches_for(speedup, floor)
-        count = needed or "too many"
-        lines.append(f"  {count} launches an arm tell {speedup:g} × from a floor of {floor:g} ×")
+        count = needed or _("too many")
+        lines.append(
+            _("  {count} launches an arm tell {speedup:g} × from a floor of {floor:g} ×").format(
+                count=count, speedup=speedup, floor=floor
+            )
+        )
     return lines

@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from specfloor.catalog.versions import read_version
-from specfloor.commands._show import as_json
+from specfloor.commands._show import as_json, for_programs
 from specfloor.errors import UsageError
 from specfloor.triage.files import triage as triage_files
 from specfloor.triage.given import Given, GivenFile, read_given
@@ -27,6 +27,7 @@ from specfloor.triage.report import as_markdown, as_text
     "style",
     type=click.Choice(["text", "json", "md"]),
     default="text",
+    callback=for_programs,
     help="text for people, json for programs, md for an issue",
 )
 @click.option(

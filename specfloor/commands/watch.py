@@ -13,6 +13,7 @@ from rich.live import Live
 
 from specfloor.errors import UsageError
 from specfloor.exits import Exit
+from specfloor.i18n import _
 from specfloor.watch.endpoint import Rename, metrics_url
 from specfloor.watch.loop import Ended, Settings, over_http, run, steady_clock
 from specfloor.watch.show import (
@@ -131,8 +132,10 @@ def _verdict(ended: Ended, floor: float) -> str:
     if ended.below is not None:
         return f"FAIL: {ended.below}"
     if not ended.judged:
-        return (
-            f"NO_DATA: no window of the full length drafted enough to be held against {floor:.1%}"
-        )
-    lost = "" if ended.answering else "; at the end an endpoint gave no counters"
-    return f"the floor of {floor:.1%} held in {ended.judged} windows{lost}"
+        return _(
+            "NO_DATA: no window of the full length drafted enough to be held against {floor:.1%}"
+        ).format(floor=floor)
+    lost = "" if ended.answering else _("; at the end an endpoint gave no counters")
+    return _("the floor of {floor:.1%} held in {judged} windows{lost}").format(
+        floor=floor, judged=ended.judged, lost=lost
+    )

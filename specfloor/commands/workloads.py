@@ -9,6 +9,7 @@ import msgspec
 
 from specfloor.commands._show import Format, as_json, facts, format_option, table
 from specfloor.errors import UsageError
+from specfloor.i18n import _
 from specfloor.load.formats import DEFAULT_SETTINGS, read_file
 from specfloor.load.sets import Workloads
 from specfloor.load.settings import SETTINGS, WorkloadSettings, read_settings
@@ -56,7 +57,15 @@ def workloads(path: Path | None, workloads_dir: Path, style: Format) -> None:
     if style == "json":
         click.echo(as_json(listed))
         return
-    headers = ("workload", "prompts", "domains", "checkable", "max_tokens", "fingerprint", "what")
+    headers = (
+        _("workload"),
+        _("prompts"),
+        _("domains"),
+        _("checkable"),
+        _("max_tokens"),
+        _("fingerprint"),
+        _("what"),
+    )
     rows = [
         (
             one.workload,
@@ -79,15 +88,15 @@ def _check(path: Path, style: Format) -> None:
         click.echo(as_json(one))
         return
     pairs = [
-        ("file", str(path)),
-        ("format", loaded.format),
-        ("prompts", str(one.prompts)),
-        ("records without a question", str(loaded.skipped)),
-        ("domains", _domains(one.domains)),
-        ("with an answer that can be checked", str(one.checkable)),
-        ("with tools", str(one.with_tools)),
-        ("characters, in all", str(one.characters)),
-        ("fingerprint", one.fingerprint),
+        (_("file"), str(path)),
+        (_("format"), loaded.format),
+        (_("prompts"), str(one.prompts)),
+        (_("records without a question"), str(loaded.skipped)),
+        (_("domains"), _domains(one.domains)),
+        (_("with an answer that can be checked"), str(one.checkable)),
+        (_("with tools"), str(one.with_tools)),
+        (_("characters, in all"), str(one.characters)),
+        (_("fingerprint"), one.fingerprint),
     ]
     click.echo(facts(pairs))
 

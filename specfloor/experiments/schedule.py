@@ -12,6 +12,7 @@ from specfloor.cells import OFF, Arm, Cell
 from specfloor.engines.command import method_of
 from specfloor.experiments import rounds
 from specfloor.experiments.base import Bench, ExperimentJudgement, Table, arm_launch
+from specfloor.i18n import _
 from specfloor.judge.cell import Rule
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.floors import Floors
@@ -84,7 +85,7 @@ class KSchedule:
             self.name,
             Verdict.NO_DATA,
             (Finding.NO_DATA,),
-            "no concurrency was measured with every k",
+            _("no concurrency was measured with every k"),
             logs=logs,
         )
         if not found.choices:
@@ -110,16 +111,18 @@ class KSchedule:
                 said,
                 verdict=Verdict.FAIL,
                 findings=(Finding.CONFIG_NOT_IN_EFFECT,),
-                reason=f"{emitted} was asked for and is not in effect: {lost}",
+                reason=_("{emitted} was asked for and is not in effect: {lost}").format(
+                    emitted=emitted, lost=lost
+                ),
             )
         if not held:
             fault = index.fault(arm_launch(cell, top, _SCHEDULED, 0).id)
-            why = fault.sentence if fault else "it was not measured"
+            why = fault.sentence if fault else _("it was not measured")
             return msgspec.structs.replace(
                 said,
                 verdict=Verdict.FAIL if fault else Verdict.NO_DATA,
                 findings=(fault.finding if fault else Finding.NO_DATA,),
-                reason=f"{emitted} could not be judged: {why}",
+                reason=_("{emitted} could not be judged: {why}").format(emitted=emitted, why=why),
             )
         verdict = max((one.verdict for one in held), key=_SEVERITY.index)
         return msgspec.structs.replace(
@@ -212,25 +215,33 @@ def _lost(index: RecordIndex, cell: Cell, top: Arm) -> str | None:
 
 def _how(held: Sequence[Held], verdict: Verdict, margin: float) -> str:
     worst = max(held, key=lambda one: one.change)
-    figures = (
-        f"{worst.change:+.1%} of time per token [{worst.low:+.1%}, {worst.high:+.1%}] at "
-        f"concurrency {worst.concurrency} against k = {worst.best_k}"
+    figures = _(
+        "{change:+.1%} of time per token [{low:+.1%}, {high:+.1%}] at "
+        "concurrency {concurrency} against k = {best_k}"
+    ).format(
+        change=worst.change,
+        low=worst.low,
+        high=worst.high,
+        concurrency=worst.concurrency,
+        best_k=worst.best_k,
     )
     match verdict:
         case Verdict.PASS:
-            return f"is nowhere {margin:.0%} slower than the best fixed k; worst {figures}"
+            return _(
+                "is nowhere {margin:.0%} slower than the best fixed k; worst {figures}"
+            ).format(margin=margin, figures=figures)
         case Verdict.FAIL:
-            return f"is slower than the best fixed k: {figures}"
+            return _("is slower than the best fixed k: {figures}").format(figures=figures)
         case _:
-            return (
-                f"may be {margin:.0%} slower than the best fixed k: {figures}; ask for more rounds"
-            )
+            return _(
+                "may be {margin:.0%} slower than the best fixed k: {figures}; ask for more rounds"
+            ).format(margin=margin, figures=figures)
 
 
 def _zero(schedule: Schedule) -> str:
     if all(k for _, _, k in schedule):
         return ""
-    return ". k = 0 is not spec-off: the draft stays loaded and its part of each step remains"
+    return _(". k = 0 is not spec-off: the draft stays loaded and its part of each step remains")
 
 
 def _sweep_table(found: _Sweep) -> Table:
@@ -242,10 +253,10 @@ def _sweep_table(found: _Sweep) -> Table:
         for k, times in found.by_k.items():
             cells += [_milliseconds(times.get(n)), found.rates[k].get(n)]
         rows.append((*cells, str(best[n]) if n in best else None))
-    columns = ["concurrency", "off"]
+    columns = [_("concurrency"), "off"]
     for k in found.by_k:
-        columns += [f"k = {k}", f"accepted, k = {k}"]
-    return Table("Milliseconds per output token", (*columns, "best k"), tuple(rows))
+        columns += [f"k = {k}", _("accepted, k = {k}").format(k=k)]
+    return Table(_("Milliseconds per output token"), (*columns, _("best k")), tuple(rows))
 
 
 def _milliseconds(logs: Sequence[float] | None) -> float | None:
@@ -254,8 +265,15 @@ def _milliseconds(logs: Sequence[float] | None) -> float | None:
 
 def _held_table(held: Sequence[Held]) -> Table:
     return Table(
-        "The schedule against the best fixed k",
-        ("concurrency", "best k", "change of time per token", "from", "to", "verdict"),
+        _("The schedule against the best fixed k"),
+        (
+            _("concurrency"),
+            _("best k"),
+            _("change of time per token"),
+            _("from"),
+            _("to"),
+            _("verdict"),
+        ),
         tuple(
             (str(one.concurrency), str(one.best_k), one.change, one.low, one.high, one.verdict)
             for one in held

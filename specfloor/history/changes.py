@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specfloor.errors import UsageError
+from specfloor.i18n import N_, _
 
 LEAST_RUNS = 6
 """Runs below which a line has no change points: two segments of three."""
@@ -28,7 +29,9 @@ RESOLUTION = 0.005
 """Least standard deviation of a run supposed, as a share of the line's median: greedy decoding
 repeats rates to the digit, and a step of a few tokens in one prompt is none of a release."""
 
-MISSING = "change points need ruptures, which is not here: pip install 'specfloor[changepoints]'"
+MISSING = N_(
+    "change points need ruptures, which is not here: pip install 'specfloor[changepoints]'"
+)
 
 
 class ChangePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,7 +56,7 @@ def change_points(values: Sequence[float]) -> tuple[ChangePoint, ...]:
     try:
         ruptures = importlib.import_module("ruptures")
     except ImportError:
-        raise UsageError(MISSING) from None
+        raise UsageError(_(MISSING)) from None
     n = len(values)
     if n < LEAST_RUNS:
         return ()

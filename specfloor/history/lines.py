@@ -7,13 +7,14 @@ from enum import StrEnum
 import msgspec
 
 from specfloor.history.entries import AcceptancePoint, Entry, SpeedPoint, line_of
+from specfloor.i18n import N_
 
 
 class Quantity(StrEnum):
     """What a line is about."""
 
-    ACCEPTANCE = "acceptance rate (mean over requests)"
-    SPEEDUP = "speedup (geometric mean over launches)"
+    ACCEPTANCE = N_("acceptance rate (mean over requests)")
+    SPEEDUP = N_("speedup (geometric mean over launches)")
 
 
 class Spot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

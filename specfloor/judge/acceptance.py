@@ -9,6 +9,7 @@ import numpy as np
 from scipy import stats
 
 from specfloor.errors import UsageError
+from specfloor.i18n import _
 from specfloor.judge.estimate import (
     least_visible_drop,
     mean_estimate,
@@ -345,42 +346,71 @@ def _inverted(scores: Sequence[float | None], floor: Floor) -> Interval:
 def _reason(v: AcceptanceVerdict, test: AcceptanceTest) -> str:
     if v.mean is None or v.pooled is None or v.mean.interval is None:
         raise ValueError("a verdict with data has estimates and an interval")
-    of = "requests" if v.population is None else f"of {v.population} prompts"
+    on = _("{n} requests") if v.population is None else _("{n} of {population} prompts")
     interval = v.mean.interval
-    measured = (
-        f"measured {v.mean.value:.3f} as mean over requests ({interval.level:.0%} interval "
-        f"{interval.low:.3f} to {interval.high:.3f}; pooled {v.pooled.value:.3f}) on {v.n} {of}"
+    measured = _(
+        "measured {mean:.3f} as mean over requests ({level:.0%} interval "
+        "{low:.3f} to {high:.3f}; pooled {pooled:.3f}) on {on}"
+    ).format(
+        mean=v.mean.value,
+        level=interval.level,
+        low=interval.low,
+        high=interval.high,
+        pooled=v.pooled.value,
+        on=on.format(n=v.n, population=v.population),
     )
-    expected = f"expected an acceptance {v.unit} of at least {v.floor:.3f}"
+    expected = _("expected an acceptance {unit} of at least {floor:.3f}").format(
+        unit=_(v.unit), floor=v.floor
+    )
     if v.findings[0] is Finding.SUSPICIOUS_ACCEPTANCE:
         why = (
-            f"acceptance is nearly perfect, at least {PERFECT_RATE:.0%} of the drafted tokens"
+            _(
+                "acceptance is nearly perfect, at least {perfect_rate:.0%} of the drafted tokens"
+            ).format(perfect_rate=PERFECT_RATE)
             if test.too_good
-            else f"{v.looping} texts repeat themselves, and loops are easy to draft"
+            else _("{looping} texts repeat themselves, and loops are easy to draft").format(
+                looping=v.looping
+            )
         )
-        return f"{expected}; {measured}; {why}, which is too good to pass"
+        return _("{expected}; {measured}; {why}, which is too good to pass").format(
+            expected=expected, measured=measured, why=why
+        )
     if Finding.SUSPICIOUS_ACCEPTANCE in v.findings and v.looping:
-        measured += f", of which {v.looping} texts repeat themselves"
+        measured += _(", of which {looping} texts repeat themselves").format(looping=v.looping)
     least = v.floor * (1 - v.margin)
     if v.verdict is Verdict.PASS:
         shown = (
-            f"{least:.3f} or less ({v.margin:.0%} under the floor) is excluded"
+            _("{least:.3f} or less ({margin:.0%} under the floor) is excluded").format(
+                least=least, margin=v.margin
+            )
             if v.stopped_early
-            else "the whole set holds the floor"
+            else _("the whole set holds the floor")
         )
-        return f"{expected}; {measured}: {shown}"
+        return _("{expected}; {measured}: {shown}").format(
+            expected=expected, measured=measured, shown=shown
+        )
     if v.verdict is Verdict.FAIL:
-        shown = "the floor is excluded" if v.stopped_early else "the whole set lies below the floor"
-        return f"{expected}; {measured}: {shown}"
+        shown = (
+            _("the floor is excluded")
+            if v.stopped_early
+            else _("the whole set lies below the floor")
+        )
+        return _("{expected}; {measured}: {shown}").format(
+            expected=expected, measured=measured, shown=shown
+        )
     shown = (
-        "nearly perfect, over too few drafts to tell whether that is luck"
+        _("nearly perfect, over too few drafts to tell whether that is luck")
         if test.doubtful
-        else f"neither the floor nor {least:.3f} is excluded"
+        else _("neither the floor nor {least:.3f} is excluded").format(least=least)
     )
-    return f"{expected}; {measured}: {shown}; about {v.still_needed} more requests would decide"
+    return _(
+        "{expected}; {measured}: {shown}; about {still_needed} more requests would decide"
+    ).format(expected=expected, measured=measured, shown=shown, still_needed=v.still_needed)
 
 
 def _no_data(requests: Sequence[RequestCounts]) -> str:
     if not requests:
-        return "no request was measured"
-    return f"none of {len(requests)} requests drafted a token, so there is no acceptance to judge"
+        return _("no request was measured")
+    return _(
+        "none of {requests} requests drafted a token, so there is no acceptance to judge"
+    ).format(requests=len(requests))

@@ -8,6 +8,7 @@ from specfloor.catalog import Catalog
 from specfloor.cells import Cell, pick
 from specfloor.errors import UsageError
 from specfloor.exits import Exit
+from specfloor.i18n import _
 from specfloor.judge.baseline import Baseline, baseline_of_release, hardware_class
 from specfloor.judge.cell import Rule
 from specfloor.judge.estimate import holm
@@ -158,29 +159,43 @@ def judge_family(
         return FamilyComparison(family, outcome, reason, tuple(cells), missing)
 
     if not cells:
-        return said(Change.INCONCLUSIVE, "the new side was asked for no cell of it")
-    of, every = f"of {len(cells)} cells", f"all {len(cells)} cells"
+        return said(Change.INCONCLUSIVE, _("the new side was asked for no cell of it"))
+    of, every = (
+        _("of {cells} cells").format(cells=len(cells)),
+        _("all {cells} cells").format(cells=len(cells)),
+    )
     if len(cells) == 1:
-        of, every = "of one cell", "its one cell"
+        of, every = _("of one cell"), _("its one cell")
     worse = [cell for cell in cells if cell.outcome is Change.WORSE]
     if worse:
         sure = _beyond_chance(cells, alpha)
         if sure:
-            return said(Change.WORSE, f"{len(sure)} {of} worse, most {_most(sure)}")
+            return said(
+                Change.WORSE,
+                _("{sure} {of} worse, most {most}").format(sure=len(sure), of=of, most=_most(sure)),
+            )
         return said(
             Change.INCONCLUSIVE,
-            f"{len(worse)} {of} worse taken alone, and not beyond chance among {len(cells)} "
-            "(Holm's method); measure it again",
+            _(
+                "{worse} {of} worse taken alone, and not beyond chance among {cells} "
+                "(Holm's method); measure it again"
+            ).format(worse=len(worse), of=of, cells=len(cells)),
         )
     unknown = [cell for cell in cells if cell.outcome is Change.INCONCLUSIVE]
     if unknown:
         return said(
-            Change.INCONCLUSIVE, f"{len(unknown)} {of} unknown, first {unknown[0].cell.pair_id}"
+            Change.INCONCLUSIVE,
+            _("{unknown} {of} unknown, first {pair_id}").format(
+                unknown=len(unknown), of=of, pair_id=unknown[0].cell.pair_id
+            ),
         )
     better = [cell for cell in cells if cell.outcome is Change.BETTER]
     if better:
-        return said(Change.BETTER, f"{len(better)} {of} better, the others the same")
-    return said(Change.SAME, f"{every} the same")
+        return said(
+            Change.BETTER,
+            _("{better} {of} better, the others the same").format(better=len(better), of=of),
+        )
+    return said(Change.SAME, _("{every} the same").format(every=every))
 
 
 def _beyond_chance(cells: Sequence[UpgradeJudgement], alpha: float) -> list[UpgradeJudgement]:
@@ -220,7 +235,7 @@ def _judge(cell: Cell, old: Contender, new: Contender, catalog: Catalog) -> Upgr
         side,
         catalog.family(cell.family),
         new.rule,
-        f"{old.release} of run {old.run}",
+        _("{release} of run {run}").format(release=old.release, run=old.run),
     )
 
 

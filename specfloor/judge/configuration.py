@@ -9,6 +9,7 @@ from specfloor.catalog import Catalog
 from specfloor.catalog.model import Family, Method, Release
 from specfloor.cells import Cell, slug
 from specfloor.host.variables import unread_variable_flags
+from specfloor.i18n import N_, _
 from specfloor.judge.asked import asked_of
 from specfloor.judge.configuration_checks import (
     Check,
@@ -77,7 +78,7 @@ def judge_configuration(
             cell=cell,
             verdict=Verdict.FAIL if fault else Verdict.NO_DATA,
             findings=(finding,),
-            reason=fault.sentence if fault else "the server with speculation on was not started",
+            reason=fault.sentence if fault else _("the server with speculation on was not started"),
             checks=(),
             logs=logs,
             setting=setting_of(cell, on) if on else {},
@@ -92,26 +93,35 @@ def judge_configuration(
     )
     notes = _notes(launches, release, catalog)
     broken = [check for check in checks if check.holds is False]
-    drafts_seen = any(check.what == _DRAFTS and check.holds is not None for check in checks)
+    drafts_seen = any(check.what == _(_DRAFTS) and check.holds is not None for check in checks)
     if broken:
         verdict, findings = Verdict.FAIL, (Finding.CONFIG_NOT_IN_EFFECT,)
-        reason = "; ".join(f"{c.what}: asked for {c.asked}, found {c.found}" for c in broken)
+        reason = _("; ").join(
+            _("{what}: asked for {asked}, found {found}").format(
+                what=c.what, asked=c.asked, found=c.found
+            )
+            for c in broken
+        )
     elif not drafts_seen and (fault := on.broken_off(Purpose.NATURAL)):
         verdict, findings, reason = Verdict.FAIL, (fault.finding,), fault.sentence
     elif not drafts_seen:
         verdict, findings = Verdict.NO_DATA, (Finding.NO_DATA,)
-        reason = "nothing counted the drafts: no request was answered, or none said what it drafted"
+        reason = _(
+            "nothing counted the drafts: no request was answered, or none said what it drafted"
+        )
     else:
         verdict, findings = Verdict.PASS, (Finding.EXPECTED,)
-        reason = "; ".join(f"{c.what}: {c.found}" for c in checks if c.holds)
+        reason = _("; ").join(
+            _("{what}: {found}").format(what=c.what, found=c.found) for c in checks if c.holds
+        )
     if notes:
-        reason = f"{reason}. Note: {'; '.join(notes)}"
+        reason = _("{reason}. Note: {notes}").format(reason=reason, notes=_("; ").join(notes))
     return ConfigurationJudgement(
         cell, verdict, findings, reason, checks, logs, setting_of(cell, on), notes
     )
 
 
-_DRAFTS = "drafts after the first requests"
+_DRAFTS = N_("drafts after the first requests")
 
 
 def _check_version(release: Release, launch: LaunchRecord) -> Check:
@@ -121,9 +131,9 @@ def _check_version(release: Release, launch: LaunchRecord) -> Check:
     """
     asked, found = _base(release.vllm), _base(launch.version)
     return Check(
-        f"vLLM of the {launch.key.arm.label} arm",
+        _("vLLM of the {label} arm").format(label=launch.key.arm.label),
         release.vllm,
-        launch.version or "not said",
+        launch.version or _("not said"),
         None if asked is None or found is None else asked == found,
     )
 
@@ -174,20 +184,20 @@ def _checks_on(cell: Cell, arm: ArmEvidence) -> list[Check]:
     method = asked_of(launch.argv).method or cell.method
     checks = [
         Check(
-            "method in the engine's log",
+            _("method in the engine's log"),
             method,
-            launch.resolved_method or ("none" if told else "no such line"),
+            launch.resolved_method or (_("none") if told else _("no such line")),
             same_method(method, launch.resolved_method or "") if told else None,
         ),
         Check(
-            "num_speculative_tokens in the engine's log",
+            _("num_speculative_tokens in the engine's log"),
             str(cell.k),
-            str(launch.resolved_k) if launch.resolved_k is not None else "no such line",
+            str(launch.resolved_k) if launch.resolved_k is not None else _("no such line"),
             launch.resolved_k == cell.k if launch.resolved_k is not None else None,
         ),
         Check(
-            "series about drafts in /metrics",
-            "some",
+            _("series about drafts in /metrics"),
+            _("some"),
             _count(launch.speculation_series),
             None if launch.speculation_series is None else bool(launch.speculation_series),
         ),
@@ -195,11 +205,13 @@ def _checks_on(cell: Cell, arm: ArmEvidence) -> list[Check]:
     drafted = _drafted(arm)
     checks.append(
         Check(
-            _DRAFTS,
-            "more than 0 tokens",
-            "no counts"
+            _(_DRAFTS),
+            _("more than 0 tokens"),
+            _("no counts")
             if drafted is None
-            else f"{drafted.drafted} tokens in {drafted.steps} steps",
+            else _("{drafted} tokens in {steps} steps").format(
+                drafted=drafted.drafted, steps=drafted.steps
+            ),
             None if drafted is None else drafted.drafted > 0,
         )
     )
@@ -212,8 +224,8 @@ def _checks_off(arm: ArmEvidence | None) -> list[Check]:
     series = arm.launch.speculation_series
     return [
         Check(
-            "series about drafts on the off arm",
-            "none",
+            _("series about drafts on the off arm"),
+            _("none"),
             _count(series),
             None if series is None else not series,
         )
@@ -222,8 +234,8 @@ def _checks_off(arm: ArmEvidence | None) -> list[Check]:
 
 def _count(series: tuple[str, ...] | None) -> str:
     if series is None:
-        return "no metrics"
-    return f"{len(series)} series" if series else "none"
+        return _("no metrics")
+    return _("{series} series").format(series=len(series)) if series else _("none")
 
 
 def _drafted(arm: ArmEvidence) -> DraftCounts | None:

@@ -7,6 +7,7 @@ import msgspec
 
 from specfloor.catalog.model import Family, Method
 from specfloor.cells import Cell, slug
+from specfloor.i18n import _
 from specfloor.judge.asked import Asked
 from specfloor.judge.evidence import Block
 from specfloor.runs.records import EngineSettings, LaunchRecord
@@ -43,19 +44,22 @@ def settings_checks(launch: LaunchRecord, asked: Asked) -> Iterator[Check]:
     if asked.schedule:
         lost = _notice(launch, "schedule_lost")
         yield Check(
-            f"schedule of k of the {arm} arm", str(asked.schedule), lost or "not said", _not(lost)
+            _("schedule of k of the {arm} arm").format(arm=arm),
+            str(asked.schedule),
+            lost or _("not said"),
+            _not(lost),
         )
     if asked.reasoning_parser:
         parser = found.reasoning_parser
         yield Check(
-            f"reasoning parser of the {arm} arm",
+            _("reasoning parser of the {arm} arm").format(arm=arm),
             asked.reasoning_parser,
-            "not said" if parser is None else parser or "none",
+            _("not said") if parser is None else parser or _("none"),
             None if parser is None else parser == asked.reasoning_parser,
         )
     if asked.prefix_caching is not None and found.prefix_caching is not None:
         yield Check(
-            f"prefix caching of the {arm} arm",
+            _("prefix caching of the {arm} arm").format(arm=arm),
             _switch(asked.prefix_caching),
             _switch(found.prefix_caching),
             asked.prefix_caching == found.prefix_caching,
@@ -66,19 +70,34 @@ def _graph_checks(launch: LaunchRecord, asked: Asked, found: EngineSettings) -> 
     arm, lost = launch.key.arm.label, _notice(launch, "graphs_lost")
     if asked.eager:
         if found.enforce_eager is not None:
-            mode = "eager" if found.enforce_eager else found.graph_mode or "graphs"
-            yield Check(f"graph mode of the {arm} arm", "eager", mode, found.enforce_eager)
+            mode = _("eager") if found.enforce_eager else found.graph_mode or _("graphs")
+            yield Check(
+                _("graph mode of the {arm} arm").format(arm=arm),
+                _("eager"),
+                mode,
+                found.enforce_eager,
+            )
     elif asked.graph_mode and found.graph_mode:
         yield Check(
-            f"graph mode of the {arm} arm",
+            _("graph mode of the {arm} arm").format(arm=arm),
             asked.graph_mode,
-            "NONE, which is eager" if found.graph_mode == _EAGER else found.graph_mode,
+            _("NONE, which is eager") if found.graph_mode == _EAGER else found.graph_mode,
             found.graph_mode.upper() == asked.graph_mode.upper(),
         )
     elif lost:
-        yield Check(f"graph mode of the {arm} arm", asked.graph_mode or "graphs", lost, False)
+        yield Check(
+            _("graph mode of the {arm} arm").format(arm=arm),
+            asked.graph_mode or _("graphs"),
+            lost,
+            False,
+        )
     if asked.graph_mode and not asked.eager and (draft := _notice(launch, "draft_eager")):
-        yield Check(f"graph mode of the draft on the {arm} arm", asked.graph_mode, draft, False)
+        yield Check(
+            _("graph mode of the draft on the {arm} arm").format(arm=arm),
+            asked.graph_mode,
+            draft,
+            False,
+        )
 
 
 def drafts_check(asked: Asked, cell: Cell, method: Method, drafted: DraftCounts) -> Check | None:
@@ -88,8 +107,8 @@ def drafts_check(asked: Asked, cell: Cell, method: Method, drafted: DraftCounts)
     k, a_step = asked.k or cell.k, drafted.drafted / drafted.steps
     exact = method.drafts_k and not asked.varies
     return Check(
-        "tokens drafted a step",
-        str(k) if exact else f"at most {k}",
+        _("tokens drafted a step"),
+        str(k) if exact else _("at most {k}").format(k=k),
         f"{a_step:.2f}",
         round(a_step) == k if exact else a_step <= k,
     )
@@ -103,7 +122,7 @@ def tier_check(
     Tokens that the server renders decide. Where it renders none, prompts with as many tokens as in
     another tier and with the same answers are the same prompts; with other answers, nothing says.
     """
-    what, asked = "effort tier", f"a prompt of its own for {cell.tier}"
+    what, asked = _("effort tier"), _("a prompt of its own for {tier}").format(tier=cell.tier)
     template = family.tiers.get(cell.tier)
     rivals = [tier for tier, arguments in family.tiers.items() if arguments != template]
     if template is None or not rivals:
@@ -112,17 +131,31 @@ def tier_check(
     compared = [tier for tier in rivals if tier in launch.rendered]
     if rendered and compared:
         same = next((tier for tier in compared if launch.rendered[tier] == rendered), None)
-        found = f"the prompt of {same}" if same else f"another prompt than {', '.join(compared)}"
+        found = (
+            _("the prompt of {same}").format(same=same)
+            if same
+            else _("another prompt than {compared}").format(compared=_(", ").join(compared))
+        )
         return Check(what, asked, found, same is None)
     if own is None:
         return None
     told = [(tier, _same_prompts(own, others[tier])) for tier in rivals if tier in others]
     if same := next((tier for tier, same in told if same), None):
-        return Check(what, asked, f"as many prompt tokens and the same answers as {same}", False)
+        return Check(
+            what,
+            asked,
+            _("as many prompt tokens and the same answers as {same}").format(same=same),
+            False,
+        )
     differs = [tier for tier, same in told if same is False]
     if not differs:
         return None
-    return Check(what, asked, f"other numbers of prompt tokens than {', '.join(differs)}", True)
+    return Check(
+        what,
+        asked,
+        _("other numbers of prompt tokens than {differs}").format(differs=_(", ").join(differs)),
+        True,
+    )
 
 
 def _same_prompts(one: Block, other: Block) -> bool | None:
@@ -145,14 +178,18 @@ def thinking_check(cell: Cell, family: Family, asked: Asked, block: Block | None
     marked = [r for r in answers if any(mark in r.text for mark in _MARKS)]
     parsed = [r for r in answers if r.reasoning]
     if 2 * len(marked) >= len(answers) > 0:
-        found = f"marks of thinking in the answers of {len(marked)} of {len(answers)} requests"
+        found = _("marks of thinking in the answers of {marked} of {answers} requests").format(
+            marked=len(marked), answers=len(answers)
+        )
     elif parsed:
-        found = f"thinking apart from the answer in {len(parsed)} of {len(answers)} requests"
+        found = _("thinking apart from the answer in {parsed} of {answers} requests").format(
+            parsed=len(parsed), answers=len(answers)
+        )
     else:
         return None
     return Check(
-        "thinking parser",
-        asked.reasoning_parser or "thinking apart from the answer",
+        _("thinking parser"),
+        asked.reasoning_parser or _("thinking apart from the answer"),
         found,
         2 * len(marked) < len(answers),
     )
@@ -171,4 +208,4 @@ def _not(lost: str | None) -> bool | None:
 
 
 def _switch(on: bool) -> str:
-    return "on" if on else "off"
+    return _("on") if on else _("off")

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.judge.configuration_checks import Check
 from specfloor.judge.verdict import Verdict
 from specfloor.triage.findings import Finding
@@ -58,18 +59,27 @@ def judge_draft_fit(
         checks = (*_of_pair(target, draft, method), *_of_rotation(target, draft, method))
     broken = [check for check in checks if check.holds is False]
     if broken:
-        reason = "; ".join(
-            f"{c.what}: the target has {c.asked}, the draft {c.found}" for c in broken
+        reason = _("; ").join(
+            _("{what}: the target has {asked}, the draft {found}").format(
+                what=c.what, asked=c.asked, found=c.found
+            )
+            for c in broken
         )
         return DraftFit(Verdict.FAIL, (Finding.CONFIG_NOT_IN_EFFECT,), reason, checks)
     held = [check.what for check in checks if check.holds]
     if not held:
-        reason = "neither configuration has anything to compare"
+        reason = _("neither configuration has anything to compare")
         return DraftFit(Verdict.NO_DATA, (Finding.NO_DATA,), reason, checks)
-    shown = [f"{c.what} {c.asked} and {c.found}" for c in checks if c.holds is None]
-    reason = f"target and draft agree in {', '.join(held)}"
+    shown = [
+        _("{what} {asked} and {found}").format(what=c.what, asked=c.asked, found=c.found)
+        for c in checks
+        if c.holds is None
+    ]
+    reason = _("target and draft agree in {held}").format(held=_(", ").join(held))
     if shown:
-        reason += f"; they differ, which may be meant, in {'; '.join(shown)}"
+        reason += _("; they differ, which may be meant, in {shown}").format(
+            shown=_("; ").join(shown)
+        )
     return DraftFit(Verdict.PASS, (Finding.EXPECTED,), reason, checks)
 
 
@@ -80,27 +90,32 @@ def _of_own_layers(target: CheckpointConfig, method: str) -> Iterator[Check]:
     # a model line that has another name for them says nothing
     if counts:
         layers = max(int(count or 0) for count in counts)
-        yield Check("MTP layers", "at least 1", str(layers), layers >= 1)
+        yield Check(_("MTP layers"), _("at least 1"), str(layers), layers >= 1)
 
 
 def _of_pair(target: CheckpointConfig, draft: CheckpointConfig, method: str) -> Iterator[Check]:
     ours, theirs = target.model, draft.model
     if (vocabulary := _both(ours, theirs, "vocab_size")) is not None:
-        yield _equal("vocabulary", *vocabulary, strict=True)
+        yield _equal(_("vocabulary"), *vocabulary, strict=True)
     reduced, whole = theirs.get("draft_vocab_size"), ours.get("vocab_size")
     if isinstance(reduced, int) and isinstance(whole, int):
         fits = reduced <= whole
-        yield Check("the draft's reduced vocabulary", f"{whole} tokens", str(reduced), fits)
+        yield Check(
+            _("the draft's reduced vocabulary"),
+            _("{whole} tokens").format(whole=whole),
+            str(reduced),
+            fits,
+        )
     if method in _READS_HIDDEN_STATES and "hidden_size" in ours:
         width = theirs.get("target_hidden_size") or theirs.get("hidden_size")
         if width is not None:
-            yield _equal("hidden size", ours["hidden_size"], width, strict=True)
+            yield _equal(_("hidden size"), ours["hidden_size"], width, strict=True)
     strict = method == "mtp"
     for name in _ALIKE:
         if name in ours or name in theirs:
             yield _equal(name, ours.get(name), theirs.get(name), strict=strict)
     yield _equal(
-        "quantisation", target.quantised or "none", draft.quantised or "none", strict=False
+        _("quantisation"), target.quantised or _("none"), draft.quantised or _("none"), strict=False
     )
 
 
@@ -115,7 +130,7 @@ def _of_rotation(target: CheckpointConfig, draft: CheckpointConfig, method: str)
     ours, theirs = (_rotated(one.rotated) for one in (target, draft))
     lost = bool(draft.rotated) and not target.rotated
     holds = True if target.rotated and draft.rotated else False if lost else None
-    yield Check("rotation of the hidden states", ours, theirs, holds)
+    yield Check(_("rotation of the hidden states"), ours, theirs, holds)
 
 
 def _both(one: dict[str, Any], other: dict[str, Any], name: str) -> tuple[Any, Any] | None:
@@ -128,8 +143,8 @@ def _equal(what: str, target: object, draft: object, *, strict: bool) -> Check:
 
 
 def _plain(value: object) -> str:
-    return "none" if value is None else str(value)
+    return _("none") if value is None else str(value)
 
 
 def _rotated(rotated: bool | None) -> str:
-    return "rotated" if rotated else "not rotated"
+    return _("rotated") if rotated else _("not rotated")

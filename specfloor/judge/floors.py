@@ -15,6 +15,7 @@ from specfloor.catalog import Catalog
 from specfloor.catalog.model import Family
 from specfloor.cells import Cell, slug
 from specfloor.errors import UsageError
+from specfloor.i18n import _
 
 ANY = "*"
 """In a floor's workload or tier: every one."""
@@ -88,11 +89,22 @@ class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     @property
     def where(self) -> str:
         """The entry as a message names it."""
-        k = "any k" if self.k is None else f"k={self.k}"
-        at = "" if self.concurrency is None else f", concurrency {self.concurrency}"
-        return (
-            f"{self.quantity} of {self.family} {self.method} {k}, "
-            f"workload {self.workload}, tier {self.tier}{at}"
+        k = _("any k") if self.k is None else f"k={self.k}"
+        at = (
+            ""
+            if self.concurrency is None
+            else _(", concurrency {concurrency}").format(concurrency=self.concurrency)
+        )
+        return _(
+            "{quantity} of {family} {method} {k}, workload {workload}, tier {tier}{at}"
+        ).format(
+            quantity=self.quantity,
+            family=self.family,
+            method=self.method,
+            k=k,
+            workload=self.workload,
+            tier=self.tier,
+            at=at,
         )
 
 

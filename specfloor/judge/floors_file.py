@@ -11,6 +11,7 @@ from tomlkit.items import AoT, Table
 
 from specfloor.catalog import load_catalog
 from specfloor.errors import UsageError
+from specfloor.i18n import _
 from specfloor.judge.baseline import hardware_class
 from specfloor.judge.floors import Floor, Quantity, Scope, read_floors
 from specfloor.judge.proposals import Origin, Proposal, propose
@@ -56,9 +57,18 @@ def update_floors(
     write_floors(proposals, files, fresh)
     lines = []
     for one in proposals:
-        before = f"{one.old.value:g} to " if one.old else ""
-        lines.append(f"floor of the {one.new.where}: {before}{one.new.value:g}")
-    lines += [f"floor kept, {one.quantity} of {one.cell.id}: {one.why}" for one in kept]
+        before = _("{old:g} to ").format(old=one.old.value) if one.old else ""
+        lines.append(
+            _("floor of the {where}: {before}{new:g}").format(
+                where=one.new.where, before=before, new=one.new.value
+            )
+        )
+    lines += [
+        _("floor kept, {quantity} of {cell}: {why}").format(
+            quantity=one.quantity, cell=one.cell.id, why=one.why
+        )
+        for one in kept
+    ]
     return lines
 
 

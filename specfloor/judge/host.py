@@ -7,6 +7,7 @@ from statistics import median
 import msgspec
 
 from specfloor.host.npu_smi import Device, Process
+from specfloor.i18n import _
 from specfloor.runs.records import HostSampleRecord
 from specfloor.triage.findings import Finding
 
@@ -53,14 +54,16 @@ class HostSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def host_during(samples: Sequence[HostSampleRecord]) -> HostSummary:
     """Return what the samples of one launch say; of none, that nothing is known."""
     if not samples:
-        return HostSummary(0, None, None, None, None, None, "the machine was not sampled")
+        return HostSummary(0, None, None, None, None, None, _("the machine was not sampled"))
     if any(sample.devices for sample in samples):
         return _of_devices(samples)
     summary = _of_processor(samples)
     problem = next((sample.problem for sample in samples if sample.problem), None)
     if problem is None:
         return summary
-    sentence = f"the devices could not be read ({problem}); {summary.sentence}"
+    sentence = _("the devices could not be read ({problem}); {sentence}").format(
+        problem=problem, sentence=summary.sentence
+    )
     return msgspec.structs.replace(summary, sentence=sentence, finding=None, shared=None)
 
 
@@ -74,13 +77,21 @@ def _of_processor(samples: Sequence[HostSampleRecord]) -> HostSummary:
     temperature = max((one.temp_c for one in taken if one.temp_c is not None), default=None)
     said = []
     if shared:
-        said.append(f"processes of others took {foreign:.0f} % of the processor")
+        said.append(
+            _("processes of others took {foreign:.0f} % of the processor").format(foreign=foreign)
+        )
     if held_back is not None and held_back >= _HELD_BACK:
-        said.append(f"a quota held processes back {100 * held_back:.0f} % of the time")
+        said.append(
+            _("a quota held processes back {held_back:.0f} % of the time").format(
+                held_back=100 * held_back
+            )
+        )
     if not said and busy is not None:
-        said.append("the processor looked normal")
+        said.append(_("the processor looked normal"))
     if busy is not None:
-        said.append(f"{busy:.0f} % busy in {len(samples)} samples")
+        said.append(
+            _("{busy:.0f} % busy in {samples} samples").format(busy=busy, samples=len(samples))
+        )
     return HostSummary(
         samples=len(samples),
         healthy=None,
@@ -88,7 +99,7 @@ def _of_processor(samples: Sequence[HostSampleRecord]) -> HostSummary:
         throttled=None if held_back is None else held_back >= _HELD_BACK,
         idle=None,
         finding=Finding.HARDWARE if shared else None,
-        sentence=", ".join(said) or "the processor could not be sampled",
+        sentence=_(", ").join(said) or _("the processor could not be sampled"),
         utilisation_pct=busy,
         memory_pct=median(100 * one.memory_used_bytes / one.memory_total_bytes for one in taken)
         if taken
@@ -117,16 +128,20 @@ def _of_devices(samples: Sequence[HostSampleRecord]) -> HostSummary:
     temperature = max((d.temp_c for d in chips if d.temp_c is not None), default=None)
     bad = []
     if failing:
-        bad.append("devices were unwell: " + ", ".join(failing))
+        bad.append(_("devices were unwell: {devices}").format(devices=_(", ").join(failing)))
     if foreign:
-        bad.append(f"processes of others were on our devices (pids {', '.join(map(str, foreign))})")
+        bad.append(
+            _("processes of others were on our devices (pids {pids})").format(
+                pids=_(", ").join(map(str, foreign))
+            )
+        )
     if slowed:
-        bad.append(f"a device ran slower than rated ({slowed})")
-    said = [*bad] or ["the devices looked normal"]
+        bad.append(_("a device ran slower than rated ({slowed})").format(slowed=slowed))
+    said = [*bad] or [_("the devices looked normal")]
     if idle:
-        said.append("none of them did any work in any sample")
+        said.append(_("none of them did any work in any sample"))
     if foreign is None:
-        said.append("whose processes were on them is not known")
+        said.append(_("whose processes were on them is not known"))
     said.append(_figures(len(samples), loads, used, temperature))
     return HostSummary(
         samples=len(samples),
@@ -135,7 +150,7 @@ def _of_devices(samples: Sequence[HostSampleRecord]) -> HostSummary:
         throttled=None if slowed is None else bool(slowed),
         idle=idle,
         finding=Finding.HARDWARE if bad else None,
-        sentence="; ".join(said),
+        sentence=_("; ").join(said),
         utilisation_pct=median(loads) if loads else None,
         memory_pct=100 * median(used) if used else None,
         temp_c=temperature,
@@ -161,7 +176,10 @@ def _foreign(samples: Sequence[HostSampleRecord], ours: set[_Place]) -> list[int
 
 def _failing(chips: Sequence[Device]) -> list[str]:
     states = {(d.npu, d.chip): d.health for d in chips if d.fails}
-    return [f"NPU {npu} chip {chip} ({health})" for (npu, chip), health in sorted(states.items())]
+    return [
+        _("NPU {npu} chip {chip} ({health})").format(npu=npu, chip=chip, health=health)
+        for (npu, chip), health in sorted(states.items())
+    ]
 
 
 def _slowed(samples: Sequence[HostSampleRecord], ours: set[_Place] | None) -> str | None:
@@ -179,22 +197,25 @@ def _slowed(samples: Sequence[HostSampleRecord], ours: set[_Place] | None) -> st
     if not seen:
         return None
     slow = [
-        f"NPU {npu} chip {chip} at {100 * median(shares):.0f} % of its clock"
+        _("NPU {npu} chip {chip} at {shares:.0f} % of its clock").format(
+            npu=npu, chip=chip, shares=100 * median(shares)
+        )
         for (npu, chip), shares in sorted(seen.items())
         if len(shares) >= _REPEATED and median(shares) < _SLOWED
     ]
-    return ", ".join(slow)
+    return _(", ").join(slow)
 
 
 def _figures(
     samples: int, loads: Sequence[int], used: Sequence[float], temperature: float | None
 ) -> str:
-    parts = [f"{median(loads):.0f} % busy"] if loads else []
+    parts = [_("{loads:.0f} % busy").format(loads=median(loads))] if loads else []
     if used:
-        parts.append(f"memory {100 * median(used):.0f} % used")
+        parts.append(_("memory {used:.0f} % used").format(used=100 * median(used)))
     if temperature is not None:
-        parts.append(f"{temperature:.0f} °C at most")
-    return ", ".join([*parts, f"{samples} sample{'s' if samples > 1 else ''}"])
+        parts.append(_("{temperature:.0f} °C at most").format(temperature=temperature))
+    taken = _("1 sample") if samples == 1 else _("{n} samples").format(n=samples)
+    return _(", ").join([*parts, taken])
 
 
 def _place(of: Device | Process) -> _Place:

@@ -8,6 +8,7 @@ import msgspec
 from specfloor.catalog import Catalog
 from specfloor.cells import Cell
 from specfloor.errors import UsageError
+from specfloor.i18n import N_, _
 from specfloor.judge.cell import AcceptanceJudgement
 from specfloor.judge.configuration import ConfigurationJudgement
 from specfloor.judge.floors import Quantity
@@ -29,11 +30,11 @@ near ties part a few greedy texts even without speculation."""
 class State(StrEnum):
     """What a measurement says of a known fault."""
 
-    SHOWN = "shown"
+    SHOWN = N_("shown")
     """The cell fails, and its figures bear the fault's signature."""
-    EXCLUDED = "not here"
+    EXCLUDED = N_("not here")
     """The cell holds its floor, or its figures contradict the signature."""
-    OPEN = "open"
+    OPEN = N_("open")
     """Neither."""
 
 
@@ -66,7 +67,9 @@ def ledger_release(cell: Cell, catalog: Catalog) -> tuple[str | None, str | None
     """Return the release to ask the ledger about; else None and why it cannot be asked."""
     release = catalog.release(cell.release)
     if release.platform != "ascend":
-        return None, f"the ledger is about vLLM-Ascend and does not cover {cell.release}"
+        return None, _("the ledger is about vLLM-Ascend and does not cover {release}").format(
+            release=cell.release
+        )
     try:
         ledger_family(cell.family)
         ledger_method(cell.method)
@@ -82,7 +85,7 @@ def known_before(
 
     ``setting`` is what is known to hold beside k.
     """
-    release, _ = ledger_release(cell, catalog)
+    release = ledger_release(cell, catalog)[0]
     if release is None:
         return None
     return known_faults(
@@ -108,7 +111,7 @@ def judge_known_faults(
     None where the ledger does not cover the cell.
     """
     cell = acceptance.cell
-    release, _ = ledger_release(cell, catalog)
+    release = ledger_release(cell, catalog)[0]
     if release is None:
         return None
     seen = seen_of(acceptance, falls_of_upgrade(upgrade))
@@ -154,7 +157,7 @@ def seen_of(
     if Finding.ACCEPT_ZERO in acceptance.findings:
         # the verdict has its own test of a dead draft, which few requests that are alike satisfy
         whole = acceptance.figures.profile.whole
-        return (Seen(Signature.ZERO, f"accepted: {whole} draft tokens"),)
+        return (Seen(Signature.ZERO, _("accepted: {whole} draft tokens").format(whole=whole)),)
     return seen_in(acceptance.figures, floor=_floor_rate(acceptance), falls=falls)
 
 
@@ -195,20 +198,24 @@ def _state(
     holds: bool,
 ) -> tuple[State, str]:
     if seen and fix.fits is not None:
-        verb = "bear" if fix.fits else "contradict"
+        verb = _("bear") if fix.fits else _("contradict")
         state = State.SHOWN if fix.fits else State.EXCLUDED
-        return state, f"the figures {verb} its signature ({seen[0].evidence})"
+        return state, _("the figures {verb} its signature ({evidence})").format(
+            verb=verb, evidence=seen[0].evidence
+        )
     outputs = acceptance.outputs
     if kind is Kind.ACCURACY:
         if outputs and outputs.share >= SAME_TEXTS:
-            return State.EXCLUDED, f"{outputs} prompts got the text of the off arm"
-        return State.OPEN, "the texts of both arms do not tell"
+            return State.EXCLUDED, _("{outputs} prompts got the text of the off arm").format(
+                outputs=outputs
+            )
+        return State.OPEN, _("the texts of both arms do not tell")
     if not holds:
-        return State.OPEN, "acceptance does not tell"
+        return State.OPEN, _("acceptance does not tell")
     signature = next(row.signature for row in ledger.rows if row.id == fix.change)
     if not _would_show(signature, acceptance.figures):
-        return State.OPEN, "these requests do not show how acceptance goes with time or length"
-    return State.EXCLUDED, "acceptance holds its floor"
+        return State.OPEN, _("these requests do not show how acceptance goes with time or length")
+    return State.EXCLUDED, _("acceptance holds its floor")
 
 
 def _would_show(signature: Signature | None, figures: Figures | None) -> bool:
@@ -229,13 +236,17 @@ def _conclude(
 ) -> tuple[Verdict | None, tuple[Finding, ...], str]:
     shown = [fault.fix for fault in faults if fault.state is State.SHOWN]
     if unknown:
-        return None, (Finding.NO_DATA,), f"UNKNOWN: {unknown}"
+        return None, (Finding.NO_DATA,), _("UNKNOWN: {unknown}").format(unknown=unknown)
     if not faults:
-        return None, (Finding.EXPECTED,), "no acceptance or accuracy fault is known"
+        return None, (Finding.EXPECTED,), _("no acceptance or accuracy fault is known")
     if shown:
-        releases = ", ".join(dict.fromkeys(fix.first_final or fix.mended_in for fix in shown))
-        told = "; ".join(fix.sentence for fix in shown)
-        return Verdict.FAIL, (Finding.KNOWN_FIX,), f"KNOWN_FIX({releases}): {told}"
+        releases = _(", ").join(dict.fromkeys(fix.first_final or fix.mended_in for fix in shown))
+        told = _("; ").join(fix.sentence for fix in shown)
+        return (
+            Verdict.FAIL,
+            (Finding.KNOWN_FIX,),
+            _("KNOWN_FIX({releases}): {told}").format(releases=releases, told=told),
+        )
     still = [fault.fix for fault in faults if fault.state is State.OPEN]
     return _not_shown(still, acceptance, holds=holds)
 
@@ -244,16 +255,24 @@ def _not_shown(
     still: Sequence[KnownFix], acceptance: AcceptanceJudgement, *, holds: bool
 ) -> tuple[Verdict | None, tuple[Finding, ...], str]:
     """Conclude where no known fault is shown; ``still`` are open."""
-    known = "no known fault is shown here"
+    known = _("no known fault is shown here")
     if still:
-        known += f"; open: {', '.join(fix.change for fix in still)}"
+        known += _("; open: {still}").format(still=_(", ").join(fix.change for fix in still))
     if not acceptance.sent:
-        return Verdict.NO_DATA, (Finding.NO_DATA,), f"{known}: acceptance was not measured"
+        return (
+            Verdict.NO_DATA,
+            (Finding.NO_DATA,),
+            _("{known}: acceptance was not measured").format(known=known),
+        )
     if acceptance.verdict is None:
-        return None, (Finding.EXPECTED,), f"{known} (acceptance has no floor)"
+        return None, (Finding.EXPECTED,), _("{known} (acceptance has no floor)").format(known=known)
     if holds or not still:
         return Verdict.PASS, (Finding.EXPECTED,), known
-    return Verdict.INCONCLUSIVE, (Finding.INCONCLUSIVE,), f"{known}: acceptance does not tell"
+    return (
+        Verdict.INCONCLUSIVE,
+        (Finding.INCONCLUSIVE,),
+        _("{known}: acceptance does not tell").format(known=known),
+    )
 
 
 _ORDER = {state: rank for rank, state in enumerate((State.SHOWN, State.OPEN, State.EXCLUDED))}

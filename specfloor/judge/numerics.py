@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.judge.verdict import Verdict
 from specfloor.triage.findings import Finding
 
@@ -60,7 +61,7 @@ class KernelCase(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """The kernel with its limit, type and shape, for people."""
-        limit = "" if self.limit is None else f" limit {self.limit:g}"
+        limit = "" if self.limit is None else _(" limit {limit:g}").format(limit=self.limit)
         return f"{self.path}{limit} {self.dtype} [{self.rows}, {self.width}]"
 
     @property
@@ -98,19 +99,23 @@ def judge_numerics(answer: KernelAnswer) -> NumericsVerdict:
     lost = [case for case in answer.cases if case.problem is not None]
     broken = [case for case in lost if case.must_run]
     not_run = tuple(dict.fromkeys(f"{case.path} ({case.problem})" for case in lost))
-    reason = f"{len(paths)} kernels on {answer.device} round as their types do ({', '.join(paths)})"
+    reason = _("{paths} kernels on {device} round as their types do ({names})").format(
+        paths=len(paths), device=answer.device, names=_(", ").join(paths)
+    )
     verdict, findings = Verdict.PASS, (Finding.EXPECTED,)
     if wrong:
         verdict, findings = Verdict.FAIL, (Finding.OUTPUT_BROKEN,)
         reason = _of_wrong(wrong, ran)
     elif broken:
         verdict, findings = Verdict.FAIL, (Finding.OUTPUT_BROKEN,)
-        reason = f"{broken[0].name} raised {broken[0].problem}"
+        reason = _("{broken} raised {problem}").format(
+            broken=broken[0].name, problem=broken[0].problem
+        )
     elif not ran:
         verdict, findings = Verdict.NO_DATA, (Finding.NO_DATA,)
-        reason = "no kernel of the engine could be run"
+        reason = _("no kernel of the engine could be run")
     if not_run and not broken:
-        reason += f"; not run: {'; '.join(not_run)}"
+        reason += _("; not run: {not_run}").format(not_run=_("; ").join(not_run))
     return NumericsVerdict(verdict, findings, reason, paths, tuple(wrong), not_run)
 
 
@@ -120,19 +125,32 @@ def _excess(case: KernelCase) -> float:
 
 def _of_wrong(wrong: Sequence[KernelCase], ran: Sequence[KernelCase]) -> str:
     worst = wrong[0]
-    found = "no number" if not worst.finite or worst.got is None else f"{worst.got:.6g}"
+    found = _("no number") if not worst.finite or worst.got is None else f"{worst.got:.6g}"
     times = _excess(worst)
-    by = "" if times == float("inf") else f", {times:.0f} times what rounding explains"
-    where = f"at gate {worst.gate:g} and up {worst.up:g} " if worst.gate is not None else ""
+    by = (
+        ""
+        if times == float("inf")
+        else _(", {times:.0f} times what rounding explains").format(times=times)
+    )
+    where = (
+        _("at gate {gate:g} and up {up:g} ").format(gate=worst.gate, up=worst.up)
+        if worst.gate is not None
+        else ""
+    )
     told = (
-        f"{worst.name} gives {found} {where}and should give {worst.want:.6g}{by}"
+        _("{worst} gives {found} {where}and should give {want:.6g}{by}").format(
+            worst=worst.name, found=found, where=where, want=worst.want, by=by
+        )
         if worst.want is not None
-        else f"{worst.name} gives {found}"
+        else _("{worst} gives {found}").format(worst=worst.name, found=found)
     )
     of = [case for case in ran if case.path == worst.path and case.dtype == worst.dtype]
     rows = sorted({case.rows for case in wrong if case.path == worst.path})
-    only = ", ".join(map(str, rows))
+    only = _(", ").join(map(str, rows))
     if len(rows) < len({case.rows for case in of}):
-        told += f"; only with {only} row{'s' if rows != [1] else ''}"
+        only_with = _("; only with 1 row") if rows == [1] else _("; only with {only} rows")
+        told += only_with.format(only=only)
     others = sorted({case.path for case in wrong} - {worst.path})
-    return told + (f"; also wrong: {', '.join(others)}" if others else "")
+    return told + (
+        _("; also wrong: {others}").format(others=_(", ").join(others)) if others else ""
+    )

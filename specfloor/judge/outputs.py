@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.runs.records import RequestRecord
 
 
@@ -19,7 +20,7 @@ class OutputAgreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.same / self.compared
 
     def __str__(self) -> str:
-        return f"{self.same} of {self.compared}"
+        return _("{same} of {compared}").format(same=self.same, compared=self.compared)
 
 
 def compare_outputs(

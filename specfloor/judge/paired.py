@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from specfloor.i18n import N_, _
 from specfloor.judge.estimate import holm, least_visible, position_table
 from specfloor.judge.verdict import (
     ALPHA,
@@ -37,10 +38,10 @@ LAUNCH_SD = 0.03
 class Quantity(StrEnum):
     """What is compared."""
 
-    RATE = "acceptance rate"
-    LENGTH = "acceptance length"
-    TPOT = "time per output token"
-    TTFT = "time to first token"
+    RATE = N_("acceptance rate")
+    LENGTH = N_("acceptance length")
+    TPOT = N_("time per output token")
+    TTFT = N_("time to first token")
 
     @property
     def is_time(self) -> bool:
@@ -184,7 +185,7 @@ def judge_pairs(
         return UpgradeVerdict(
             quantity=quantity.value,
             outcome=Change.INCONCLUSIVE,
-            reason="no prompt has a value under both releases",
+            reason=_("no prompt has a value under both releases"),
             alpha=alpha,
             beta=beta,
             margin=margin,
@@ -378,23 +379,46 @@ def _findings(outcome: Change, quantity: Quantity) -> tuple[Finding, ...]:
 
 
 def _reason(r: PairedResult, rule: _Rule) -> str:
-    what = f"{rule.quantity} {r.old:.4g} before and {r.new:.4g} now on the same {r.pairs} prompts"
+    what = _("{quantity} {old:.4g} before and {new:.4g} now on the same {pairs} prompts").format(
+        quantity=_(rule.quantity), old=r.old, new=r.new, pairs=r.pairs
+    )
     if r.change is None or r.interval is None or r.equivalence_interval is None:
-        return f"{what}: too few prompts, or too little acceptance before, for an interval"
+        return _(
+            "{what}: too few prompts, or too little acceptance before, for an interval"
+        ).format(what=what)
     used = r.equivalence_interval if r.outcome is Change.SAME else r.interval
-    what += f", {r.change:+.1%} ({used.level:.0%} interval {used.low:+.1%} to {used.high:+.1%})"
-    seen = "" if r.least_visible is None else f"; {_loss(rule)} of {r.least_visible:.1%} would show"
+    what += _(", {change:+.1%} ({level:.0%} interval {low:+.1%} to {high:+.1%})").format(
+        change=r.change, level=used.level, low=used.low, high=used.high
+    )
+    seen = (
+        ""
+        if r.least_visible is None
+        else _("; {loss} of {least_visible:.1%} would show").format(
+            loss=_loss(rule), least_visible=r.least_visible
+        )
+    )
     if r.outcome is Change.SAME:
-        return f"{what}: a change of {rule.margin:.0%} either way is excluded{seen}"
+        return _("{what}: a change of {margin:.0%} either way is excluded{seen}").format(
+            what=what, margin=rule.margin, seen=seen
+        )
     if r.outcome is Change.INCONCLUSIVE and r.pairs < LEAST_PAIRS:
-        return f"{what}: too few prompts (under {LEAST_PAIRS}) to call it the same{seen}"
+        return _("{what}: too few prompts (under {least_pairs}) to call it the same{seen}").format(
+            what=what, least_pairs=LEAST_PAIRS, seen=seen
+        )
     if r.outcome is Change.INCONCLUSIVE:
-        return f"{what}: neither a change nor its absence within {rule.margin:.0%} is shown{seen}"
-    return f"{what}: {r.outcome.lower()} beyond chance{seen}"
+        return _(
+            "{what}: neither a change nor its absence within {margin:.0%} is shown{seen}"
+        ).format(what=what, margin=rule.margin, seen=seen)
+    return _("{what}: {outcome} beyond chance{seen}").format(
+        what=what, outcome=_(_OUTCOMES[r.outcome]), seen=seen
+    )
+
+
+_OUTCOMES = {Change.WORSE: N_("worse"), Change.BETTER: N_("better")}
 
 
 def _loss(rule: _Rule) -> str:
-    return "a rise" if rule.quantity.is_time else "a drop"
+    return _("a rise") if rule.quantity.is_time else _("a drop")
 
 
 def _p_value(tested: float, error: float, n: int) -> float | None:

@@ -8,6 +8,7 @@ import msgspec
 from specfloor.catalog import Catalog
 from specfloor.cells import Cell
 from specfloor.engines.command import method_of
+from specfloor.i18n import N_, _
 from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
 from specfloor.judge.floors import LAUNCHES, Floor, Floors, Former, Quantity, ReportOnly, Scope
 from specfloor.judge.run import RunResult
@@ -110,12 +111,18 @@ def _support(
     )
     quantity = entry.quantity if entry else _quantity(judgement)
     if not isinstance(entry, Floor) and family.floors_of:
-        return Kept(cell, quantity, f"{family.name} has the floors of {family.floors_of}")
+        return Kept(
+            cell,
+            quantity,
+            _("{family} has the floors of {floors_of}").format(
+                family=family.name, floors_of=family.floors_of
+            ),
+        )
     if not isinstance(entry, Floor) and cell.k not in method_of(family, cell.arm).k:
-        return Kept(cell, quantity, f"the catalogue does not have k={cell.k} for it")
+        return Kept(cell, quantity, _("the catalogue does not have k={k} for it").format(k=cell.k))
     interval, n = _measured(judgement, quantity)
     if interval is None:
-        return Kept(cell, quantity, _UNSUPPORTED[quantity])
+        return Kept(cell, quantity, _(_UNSUPPORTED[quantity]))
     scale = 10 ** DIGITS[quantity]
     value = math.floor(interval.low * (1 - margin) * scale) / scale
     scope = entry if isinstance(entry, Floor) else _scope_of(cell, quantity)
@@ -142,17 +149,18 @@ def _decide(least: _Supported, origin: Origin, reason: str | None) -> Proposal |
     """Return a proposal, or why there is none."""
     old = least.entry if isinstance(least.entry, Floor) else None
     if isinstance(least.entry, ReportOnly) and not reason:
-        return f"reported without a floor ({least.entry.reason}); giving it one needs --reason"
-    if old and old.pinned:
-        return f"pinned: {old.reason}"
-    if old and least.value == old.value:
-        return "the run supports the floor there is"
-    if old and least.value < old.value and not reason:
-        return (
-            f"the run supports {least.value:g} and the floor is {old.value:g}; lowering it needs "
-            "--reason"
+        return _("reported without a floor ({reason}); giving it one needs --reason").format(
+            reason=least.entry.reason
         )
-    why = reason or ("raised by a run" if old else "first measured by a run")
+    if old and old.pinned:
+        return _("pinned: {reason}").format(reason=old.reason)
+    if old and least.value == old.value:
+        return _("the run supports the floor there is")
+    if old and least.value < old.value and not reason:
+        return _(
+            "the run supports {least:g} and the floor is {old:g}; lowering it needs --reason"
+        ).format(least=least.value, old=old.value)
+    why = reason or (N_("raised by a run") if old else N_("first measured by a run"))
     scope = {name: getattr(least.scope, name) for name in Scope.__struct_fields__}
     fresh = Floor(
         **scope,
@@ -169,9 +177,9 @@ def _decide(least: _Supported, origin: Origin, reason: str | None) -> Proposal |
 
 
 _UNSUPPORTED = {
-    Quantity.ACCEPTANCE_RATE: "not every prompt was measured; run with --no-early-stop",
-    Quantity.ACCEPTANCE_LENGTH: "not every prompt was measured; run with --no-early-stop",
-    Quantity.SPEEDUP: "fewer than two launches an arm were measured",
+    Quantity.ACCEPTANCE_RATE: N_("not every prompt was measured; run with --no-early-stop"),
+    Quantity.ACCEPTANCE_LENGTH: N_("not every prompt was measured; run with --no-early-stop"),
+    Quantity.SPEEDUP: N_("fewer than two launches an arm were measured"),
 }
 
 

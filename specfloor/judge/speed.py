@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from specfloor.errors import UsageError
+from specfloor.i18n import _
 from specfloor.judge.verdict import (
     ALPHA,
     BETA,
@@ -168,7 +169,7 @@ def judge_speed(
         return SpeedVerdict(
             verdict=Verdict.NO_DATA,
             findings=(Finding.NO_DATA,),
-            reason="no pair of launches, one with speculation off and one on, answered a prompt",
+            reason=_("no pair of launches, one with speculation off and one on, answered a prompt"),
             floor=floor,
             alpha=alpha,
             beta=beta,
@@ -260,26 +261,46 @@ def _reason(s: SpeedSummary, floor: float, verdict: Verdict, needed: int | None)
     interval = s.interval or s.supposed_interval
     if interval is None:
         raise ValueError("a speed summary has one interval or the other")
-    over = f"{s.launches} launches per arm" if s.launches > 1 else "1 launch per arm"
+    over = (
+        _("{launches} launches per arm").format(launches=s.launches)
+        if s.launches > 1
+        else _("1 launch per arm")
+    )
     explained = (
         ""
         if s.length is None or s.step_cost is None
-        else f" (acceptance length {s.length:.2f} over a step cost ratio of {s.step_cost:.2f})"
+        else _(
+            " (acceptance length {length:.2f} over a step cost ratio of {step_cost:.2f})"
+        ).format(length=s.length, step_cost=s.step_cost)
     )
-    scatter = "measured" if s.scatter_from == "measured" else "supposed"
-    measured = (
-        f"expected a speedup of at least {floor:.2f}; measured {s.speedup:.2f}{explained} "
-        f"over {over}, {interval.level:.0%} interval {interval.low:.2f} to {interval.high:.2f} "
-        f"with a {scatter} launch scatter of {s.scatter:.1%}"
+    how = _("measured") if s.scatter_from == "measured" else _("supposed")
+    measured = _(
+        "expected a speedup of at least {floor:.2f}; measured "
+        "{speedup:.2f}{explained} over {over}, {level:.0%} interval {low:.2f} to "
+        "{high:.2f} with a {how} launch scatter of {scatter:.1%}"
+    ).format(
+        floor=floor,
+        speedup=s.speedup,
+        explained=explained,
+        over=over,
+        level=interval.level,
+        low=interval.low,
+        high=interval.high,
+        how=how,
+        scatter=s.scatter,
     )
     if verdict is Verdict.PASS:
-        return f"{measured}: less than the floor is excluded"
+        return _("{measured}: less than the floor is excluded").format(measured=measured)
     if verdict is Verdict.FAIL:
-        return f"{measured}: the floor is excluded"
+        return _("{measured}: the floor is excluded").format(measured=measured)
     if s.launches == 1:
-        measured += ": one launch per arm cannot show how launches scatter"
+        measured += _(": one launch per arm cannot show how launches scatter")
     else:
-        measured += ": the floor lies inside"
+        measured += _(": the floor lies inside")
     if needed is None:
-        return f"{measured}, and more than {MOST_LAUNCHES} launches per arm would be needed"
-    return f"{measured}; {needed} launches per arm would tell, if the scatter is right"
+        return _(
+            "{measured}, and more than {most_launches} launches per arm would be needed"
+        ).format(measured=measured, most_launches=MOST_LAUNCHES)
+    return _("{measured}; {needed} launches per arm would tell, if the scatter is right").format(
+        measured=measured, needed=needed
+    )

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterable
 from enum import StrEnum
 
+from specfloor.i18n import N_
 from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence
 from specfloor.runs.records import RequestRecord
 
@@ -16,8 +17,8 @@ beside a small model sends dozens at once, up to a whole answer."""
 class Clock(StrEnum):
     """What the time per output token of a request is taken over."""
 
-    AFTER_FIRST = "from the first token to the last"
-    WHOLE = "over the whole request"
+    AFTER_FIRST = N_("from the first token to the last")
+    WHOLE = N_("over the whole request")
     """The prompt's own time included; for streams in bursts, where the first token is late."""
 
 

@@ -8,6 +8,7 @@ import msgspec
 from specfloor.catalog.model import Family
 from specfloor.cells import Cell
 from specfloor.engines.command import method_of
+from specfloor.i18n import N_, _
 from specfloor.judge.cell import FAILED_ALLOWED, Rule
 from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence
 from specfloor.judge.paired import (
@@ -83,14 +84,22 @@ def judge_cell_upgrade(
         verdict=Verdict.NO_DATA,
         outcome=Change.INCONCLUSIVE,
         findings=(Finding.BASELINE_INVALID,),
-        reason=f"the baseline {name} has not every prompt of this cell; measure one with "
-        "--no-early-stop",
+        reason=_(
+            "the baseline {name} has not every prompt of this cell; measure one with "
+            "--no-early-stop"
+        ).format(name=name),
     )
     before = _complete(old.evidence.on) if old else None
     after = _complete(new.evidence.on)
     if old is None or before is None:
         fault = _fault(old.evidence.on) if old else None
-        said = f"the baseline {name} could not be measured: {fault.sentence}" if fault else ""
+        said = (
+            _("the baseline {name} could not be measured: {sentence}").format(
+                name=name, sentence=fault.sentence
+            )
+            if fault
+            else ""
+        )
         return msgspec.structs.replace(blank, reason=said or blank.reason)
     if after is None:
         return _unmeasured(blank, old, new)
@@ -98,7 +107,7 @@ def judge_cell_upgrade(
         return msgspec.structs.replace(
             blank,
             findings=(Finding.BASELINE_INVALID,),
-            reason=f"not comparable: {'; '.join(differing)}",
+            reason=_("not comparable: {differing}").format(differing=_("; ").join(differing)),
             refused=tuple(differing),
         )
     diverged = _diverged(before.requests, after.requests)
@@ -165,20 +174,26 @@ def _unmeasured(blank: UpgradeJudgement, old: Side, new: Side) -> UpgradeJudgeme
         return msgspec.structs.replace(
             blank,
             findings=(Finding.NO_DATA,),
-            reason=f"not every prompt of this cell was measured on {new.evidence.cell.release}; a "
-            "run to compare needs --no-early-stop",
+            reason=_(
+                "not every prompt of this cell was measured on {release}; a run to "
+                "compare needs --no-early-stop"
+            ).format(release=new.evidence.cell.release),
         )
     if old.hardware != new.hardware:
         # other hardware is reason enough for an engine not to start
         differing = differences({"hardware": old.hardware}, {"hardware": new.hardware})
-        reason = f"not comparable: {'; '.join(differing)}; {fault.sentence}"
+        reason = _("not comparable: {differing}; {sentence}").format(
+            differing=_("; ").join(differing), sentence=fault.sentence
+        )
         return msgspec.structs.replace(blank, reason=reason, refused=tuple(differing))
     return msgspec.structs.replace(
         blank,
         verdict=Verdict.FAIL,
         outcome=Change.WORSE,
         findings=(fault.finding,),
-        reason=f"every prompt was measured before, and now: {fault.sentence}",
+        reason=_("every prompt was measured before, and now: {sentence}").format(
+            sentence=fault.sentence
+        ),
     )
 
 
@@ -202,18 +217,35 @@ def _with_one_sided(
         verdict,
         outcome=Change.INCONCLUSIVE,
         findings=(Finding.INCONCLUSIVE,),
-        reason=f"{lone} of {either} prompts have an acceptance rate under one release only, the "
-        f"others failed or drafted nothing, so the rest show nothing; {verdict.reason}",
+        reason=_(
+            "{lone} of {either} prompts have an acceptance rate under one release "
+            "only, the others failed or drafted nothing, so the rest show nothing; "
+            "{reason}"
+        ).format(lone=lone, either=either, reason=verdict.reason),
     )
 
 
 def differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
     """Return one clause for each setting in which two sides differ."""
     return [
-        f"{name} was {old.get(name, 'not set')} and is {new.get(name, 'not set')}"
+        _("{name} was {old} and is {new}").format(
+            name=_condition(name),
+            old=old.get(name, _("not set")),
+            new=new.get(name, _("not set")),
+        )
         for name in sorted({*old, *new})
         if old.get(name) != new.get(name)
     ]
+
+
+_SAMPLING = N_("sampling")
+_TEMPLATE = N_("template")
+
+
+def _condition(name: str) -> str:
+    """Return a condition as people read it; of what was sent the name itself stays."""
+    kind, space, sent = name.partition(" ")
+    return f"{_(kind)} {sent}" if space and kind in {_SAMPLING, _TEMPLATE} else _(name)
 
 
 def conditions(side: Side, purpose: Purpose = Purpose.NATURAL) -> dict[str, str]:
@@ -229,15 +261,15 @@ def conditions(side: Side, purpose: Purpose = Purpose.NATURAL) -> dict[str, str]
         "k": str(cell.k),
         "workload": cell.workload,
         "tier": cell.tier,
-        "concurrency": str(cell.concurrency),
-        "hardware": side.hardware,
+        N_("concurrency"): str(cell.concurrency),
+        N_("hardware"): side.hardware,
     }
     arm = side.evidence.on[0]
     if block := arm.natural if purpose is Purpose.NATURAL else arm.forced:
         sent = block.sent
-        found["prompt set"] = sent.fingerprint
-        found |= {f"sampling {name}": str(value) for name, value in sent.sampling.items()}
-        found |= {f"template {name}": str(value) for name, value in sent.template.items()}
+        found[N_("prompt set")] = sent.fingerprint
+        found |= {f"{_SAMPLING} {name}": str(value) for name, value in sent.sampling.items()}
+        found |= {f"{_TEMPLATE} {name}": str(value) for name, value in sent.template.items()}
     return found | _acceptance_rule(arm)
 
 

@@ -5,16 +5,18 @@ from enum import StrEnum
 
 import msgspec
 
+from specfloor.i18n import N_, _
+
 
 class Kind(StrEnum):
     """What a row is about, the most urgent first."""
 
-    ACCEPTANCE = "acceptance"
-    ACCURACY = "accuracy"
-    CRASH = "crash"
-    HANG = "hang"
-    PERF = "perf"
-    FEATURE = "feature"
+    ACCEPTANCE = N_("acceptance")
+    ACCURACY = N_("accuracy")
+    CRASH = N_("crash")
+    HANG = N_("hang")
+    PERF = N_("perf")
+    FEATURE = N_("feature")
 
 
 class Basis(StrEnum):
@@ -104,42 +106,42 @@ class Facet(StrEnum):
 
 
 AVOIDED_BY: dict[Facet, str] = {
-    Facet.K_IS_1: "num_speculative_tokens above 1",
+    Facet.K_IS_1: N_("num_speculative_tokens above 1"),
     Facet.K_ABOVE_1: "num_speculative_tokens 1",
-    Facet.K_FROM_3: "num_speculative_tokens at most 2",
-    Facet.K_FROM_8: "num_speculative_tokens at most 7",
+    Facet.K_FROM_3: N_("num_speculative_tokens at most 2"),
+    Facet.K_FROM_8: N_("num_speculative_tokens at most 7"),
     Facet.GRAPH: "--enforce-eager",
-    Facet.FULL_GRAPH: "cudagraph_mode PIECEWISE, or --enforce-eager",
-    Facet.PIECEWISE: "cudagraph_mode FULL_DECODE_ONLY, or --enforce-eager",
-    Facet.EAGER: "graph mode",
+    Facet.FULL_GRAPH: N_("cudagraph_mode PIECEWISE, or --enforce-eager"),
+    Facet.PIECEWISE: N_("cudagraph_mode FULL_DECODE_ONLY, or --enforce-eager"),
+    Facet.EAGER: N_("graph mode"),
     Facet.RUNNER_V1: "VLLM_USE_V2_MODEL_RUNNER=1",
     Facet.RUNNER_V2: "VLLM_USE_V2_MODEL_RUNNER=0",
     Facet.ASYNC: "--no-async-scheduling",
     Facet.SYNC: "--async-scheduling",
-    Facet.FLASHCOMM: "FlashComm1 off",
-    Facet.DSA_CP: "DSA-CP off",
+    Facet.FLASHCOMM: N_("FlashComm1 off"),
+    Facet.DSA_CP: N_("DSA-CP off"),
     Facet.PCP: "--prefill-context-parallel-size 1",
     Facet.DCP: "--decode-context-parallel-size 1",
     Facet.DP: "--data-parallel-size 1",
     Facet.PP: "--pipeline-parallel-size 1",
-    Facet.EPLB: "expert load balancing off",
-    Facet.SEQUENCE_PARALLEL: "sequence parallel off",
-    Facet.LMHEAD_TP: "no tensor parallel of its own for the LM head",
-    Facet.SHARED_EXPERT_DP: "data parallel of the shared expert off",
-    Facet.PD: "prefill and decode on the same engine",
-    Facet.KV_POOL: "no KV pool",
+    Facet.EPLB: N_("expert load balancing off"),
+    Facet.SEQUENCE_PARALLEL: N_("sequence parallel off"),
+    Facet.LMHEAD_TP: N_("no tensor parallel of its own for the LM head"),
+    Facet.SHARED_EXPERT_DP: N_("data parallel of the shared expert off"),
+    Facet.PD: N_("prefill and decode on the same engine"),
+    Facet.KV_POOL: N_("no KV pool"),
     Facet.PREFIX_CACHE: "--no-enable-prefix-caching",
     Facet.CHUNKED_PREFILL: "--no-enable-chunked-prefill",
     Facet.SAMPLING: "temperature 0",
-    Facet.ROTATED: "a checkpoint quantised without rotation",
-    Facet.REDUCED_VOCABULARY: "a draft with the full vocabulary",
-    Facet.PARALLEL_DRAFTING: "a draft that drafts in turns",
+    Facet.ROTATED: N_("a checkpoint quantised without rotation"),
+    Facet.REDUCED_VOCABULARY: N_("a draft with the full vocabulary"),
+    Facet.PARALLEL_DRAFTING: N_("a draft that drafts in turns"),
     Facet.REDUCE_SAMPLE: "enable_reduce_sample false",
-    Facet.SCHEDULE: "no num_speculative_tokens_per_batch_size",
-    Facet.ADAPTIVE: "no adaptive verification",
-    Facet.FUSED_MOE: "the fused MoE operator off",
-    Facet.TORCHAIR: "ACL graph instead of torchair",
-    Facet.NETLOADER: "another load format",
+    Facet.SCHEDULE: N_("no num_speculative_tokens_per_batch_size"),
+    Facet.ADAPTIVE: N_("no adaptive verification"),
+    Facet.FUSED_MOE: N_("the fused MoE operator off"),
+    Facet.TORCHAIR: N_("ACL graph instead of torchair"),
+    Facet.NETLOADER: N_("another load format"),
 }
 """The setting under which a facet does not hold. Facets that no setting changes are not here."""
 
@@ -202,7 +204,7 @@ class Row(
     @property
     def avoided_by(self) -> tuple[str, ...]:
         """Settings each of which, judging by the conditions, keeps the fault away."""
-        return tuple(AVOIDED_BY[facet] for facet in self.avoid)
+        return tuple(_(AVOIDED_BY[facet]) for facet in self.avoid)
 
 
 class Tag(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -13,6 +13,7 @@ from packaging.version import Version
 
 from specfloor.catalog.versions import read_version
 from specfloor.errors import UsageError
+from specfloor.i18n import N_, _
 from specfloor.ledger.model import Basis, Facet, Kind, Ledger, Row, Signature
 from specfloor.ledger.names import ANY, ledger_family, ledger_method
 
@@ -23,17 +24,17 @@ FAULTS = frozenset(Kind) - {Kind.FEATURE}
 class Standing(StrEnum):
     """How a release stands to a row."""
 
-    AFFECTED = "affected"
+    AFFECTED = N_("affected")
     """It has the fault: the change that brought it is known, and it is in."""
-    POSSIBLY = "possibly affected"
+    POSSIBLY = N_("possibly affected")
     """It has the feature the fault sits in, and not the fix: at most affected."""
-    UNKNOWN = "unknown"
+    UNKNOWN = N_("unknown")
     """It lacks the fix, and whether it has the fault is not known."""
-    ABSENT = "absent"
+    ABSENT = N_("absent")
     """It lacks the feature."""
-    CLEAR = "not affected"
+    CLEAR = N_("not affected")
     """It lacks the fix and the fault alike."""
-    FIXED = "fixed"
+    FIXED = N_("fixed")
     """It has the fix, or the feature."""
 
 
@@ -193,20 +194,32 @@ def standing(row: Row, release: str) -> Standing:
 def why_unknown(ledger: Ledger, release: str) -> str | None:
     """Return why the ledger knows nothing of a release, with the date it ends; None if it does."""
     horizon = ledger.horizon
-    until = f"the ledger ends with {horizon.release} of {horizon.date}"
+    until = _("the ledger ends with {release} of {date}").format(
+        release=horizon.release, date=horizon.date
+    )
     try:
         found = read_version(release)
     except UsageError:
-        return f"{release} is not a vLLM-Ascend release; {until}"
+        return _("{release} is not a vLLM-Ascend release; {until}").format(
+            release=release, until=until
+        )
     if found.development_build:
-        return f"{release} is a development build, for which no release's list speaks; {until}"
+        return _(
+            "{release} is a development build, for which no release's list speaks; {until}"
+        ).format(release=release, until=until)
     if found.version in _dates(ledger):
         return None
     if Version(found.version) > Version(horizon.release):
-        return f"{found.version} is past what the ledger has read; {until}"
+        return _("{version} is past what the ledger has read; {until}").format(
+            version=found.version, until=until
+        )
     if found.version in horizon.not_seen:
-        return f"{found.version} exists and was not read; {until}"
-    return f"{found.version} is no release the ledger has read; {until}"
+        return _("{version} exists and was not read; {until}").format(
+            version=found.version, until=until
+        )
+    return _("{version} is no release the ledger has read; {until}").format(
+        version=found.version, until=until
+    )
 
 
 def rows_about(
@@ -242,24 +255,28 @@ def first_shipped(ledger: Ledger, row: Row, *, final: bool = False) -> str | Non
 def feels_like(row: Row) -> str:
     """Return what a user of an affected release would notice."""
     if row.kind is Kind.ACCEPTANCE:
-        return _SIGNATURES[row.signature] if row.signature else "acceptance falls, with no error"
-    return _KINDS[row.kind]
+        return (
+            _(_SIGNATURES[row.signature]) if row.signature else _("acceptance falls, with no error")
+        )
+    return _(_KINDS[row.kind])
 
 
 _SIGNATURES = {
-    Signature.ZERO: "drafts are made and next to none is kept; answers stay right",
-    Signature.ALL_POSITIONS: "acceptance falls from the first position on; answers stay right",
-    Signature.LATER_POSITIONS: "position 1 is as ever, later positions fall; answers stay right",
-    Signature.TOO_GOOD: "acceptance reads 100 %, and answers are not the target's",
-    Signature.DECAYS: "acceptance falls as load or time goes on",
-    Signature.LONG_INPUT: "acceptance falls as the input gets longer",
+    Signature.ZERO: N_("drafts are made and next to none is kept; answers stay right"),
+    Signature.ALL_POSITIONS: N_("acceptance falls from the first position on; answers stay right"),
+    Signature.LATER_POSITIONS: N_(
+        "position 1 is as ever, later positions fall; answers stay right"
+    ),
+    Signature.TOO_GOOD: N_("acceptance reads 100 %, and answers are not the target's"),
+    Signature.DECAYS: N_("acceptance falls as load or time goes on"),
+    Signature.LONG_INPUT: N_("acceptance falls as the input gets longer"),
 }
 _KINDS = {
-    Kind.ACCURACY: "wrong or worse answers, with or without lower acceptance",
-    Kind.CRASH: "the engine refuses to start or dies",
-    Kind.HANG: "the engine stops answering",
-    Kind.PERF: "slower, or less memory for the cache; acceptance as ever",
-    Kind.FEATURE: "the setting is refused or without effect",
+    Kind.ACCURACY: N_("wrong or worse answers, with or without lower acceptance"),
+    Kind.CRASH: N_("the engine refuses to start or dies"),
+    Kind.HANG: N_("the engine stops answering"),
+    Kind.PERF: N_("slower, or less memory for the cache; acceptance as ever"),
+    Kind.FEATURE: N_("the setting is refused or without effect"),
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from tabulate import tabulate
 
+from specfloor.i18n import ENGLISH, N_, _, ended, language
 from specfloor.judge.comparison import Comparison, SideInfo
 from specfloor.judge.paired import Quantity
 from specfloor.judge.upgrade import UpgradeJudgement
@@ -20,13 +21,13 @@ SCHEMA = 1
 """Version of the shape of the JSON document."""
 
 _WORDS = {
-    Change.WORSE: "worse",
-    Change.SAME: "same",
-    Change.BETTER: "better",
-    Change.INCONCLUSIVE: "unknown",
+    Change.WORSE: N_("worse"),
+    Change.SAME: N_("same"),
+    Change.BETTER: N_("better"),
+    Change.INCONCLUSIVE: N_("unknown"),
 }
-_MISSING = "not asked for on the new side, so in no verdict"
-_ADDED = "nothing on the old side to compare with"
+_MISSING = N_("not asked for on the new side, so in no verdict")
+_ADDED = N_("nothing on the old side to compare with")
 _WIDTH = 100
 """Columns of running text in a terminal."""
 _CELL_WIDTH = 44
@@ -54,26 +55,26 @@ class Compared(msgspec.Struct, frozen=True):
 def headline(comparison: Comparison) -> str:
     """Return the answer in one line, what is worse first; families with no cell are unknown."""
     outcomes = [family.outcome for family in comparison.families]
-    counts = [(outcomes.count(change), word) for change, word in _WORDS.items()]
-    said = [f"{n} {word}" for n, word in counts if n]
-    if not said:
-        return f"Upgrade {_arrow(comparison)}: no family in common"
-    first, word = said[0].split(" ")
-    said[0] = f"{first} {'family' if first == '1' else 'families'} {word}"
-    return f"Upgrade {_arrow(comparison)}: {', '.join(said)}"
+    counts = [(n, _(word)) for change, word in _WORDS.items() if (n := outcomes.count(change))]
+    if not counts:
+        return _("Upgrade {arrow}: no family in common").format(arrow=_arrow(comparison))
+    (n, word), *others = counts
+    first = _("1 family {word}") if n == 1 else _("{n} families {word}")
+    said = [first.format(n=n, word=word), *(f"{n} {word}" for n, word in others)]
+    return _("Upgrade {arrow}: {said}").format(arrow=_arrow(comparison), said=_(", ").join(said))
 
 
 def sections(compared: Compared) -> list[Section]:
     """Return what follows the answer, in the order in which it is read."""
     comparison = compared.comparison
     parts = [
-        Section("What was compared", lines=_conditions(comparison)),
+        Section(_("What was compared"), lines=_conditions(comparison)),
         _ledger(compared.ledger),
         Section(
-            "Families",
-            headers=("family", "outcome", "why"),
+            _("Families"),
+            headers=(_("family"), _("outcome"), _("why")),
             rows=tuple(
-                (family.family, _WORDS[family.outcome], family.reason)
+                (family.family, _(_WORDS[family.outcome]), family.reason)
                 for family in comparison.families
             ),
         ),
@@ -126,22 +127,30 @@ def _arrow(comparison: Comparison) -> str:
 
 def _conditions(comparison: Comparison) -> tuple[str, ...]:
     rule = comparison.rule
-    lines = [f"{_side('Old', comparison.old)}.", f"{_side('New', comparison.new)}."]
+    lines = [ended(_side(_("Old"), comparison.old)), ended(_side(_("New"), comparison.new))]
     lines.append(
-        f"The same prompts under both, paired; SAME excludes a change of {rule.margin:.0%} either "
-        f"way, at a level of {rule.alpha:.0%}. The acceptance rate decides; times, of one launch "
-        "a release, are shown and decide nothing."
+        _(
+            "The same prompts under both, paired; SAME excludes a change of "
+            "{margin:.0%} either way, at a level of {alpha:.0%}. The acceptance rate "
+            "decides; times, of one launch a release, are shown and decide nothing."
+        ).format(margin=rule.margin, alpha=rule.alpha)
     )
     cells = [cell for family in comparison.families for cell in family.cells]
     slower, faster = (_timed(cells, change) for change in (Change.WORSE, Change.BETTER))
     if slower or faster:
-        lines.append(f"Time per output token: longer in {slower} cells, shorter in {faster}.")
+        lines.append(
+            _("Time per output token: longer in {slower} cells, shorter in {faster}.").format(
+                slower=slower, faster=faster
+            )
+        )
     return tuple(lines)
 
 
 def _side(what: str, side: SideInfo) -> str:
-    unfinished = "" if side.complete else ", which did not come to its end"
-    return f"{what}: {side.release}, run {side.run}{unfinished}, on {side.hardware}"
+    unfinished = "" if side.complete else _(", which did not come to its end")
+    return _("{what}: {release}, run {run}{unfinished}, on {hardware}").format(
+        what=what, release=side.release, run=side.run, unfinished=unfinished, hardware=side.hardware
+    )
 
 
 def _timed(cells: Sequence[UpgradeJudgement], change: Change) -> int:
@@ -154,31 +163,38 @@ def _timed(cells: Sequence[UpgradeJudgement], change: Change) -> int:
 
 
 def _ledger(found: LedgerComparison) -> Section:
-    heading = "What the ledger says"
+    heading = _("What the ledger says")
     if found.old == found.new:
-        return Section(heading, lines=("Both sides are the same release.",))
+        return Section(heading, lines=(_("Both sides are the same release."),))
     if found.unknown:
-        return Section(heading, lines=(f"Not covered: {found.unknown}.",))
+        return Section(heading, lines=(_("Not covered: {unknown}.").format(unknown=found.unknown),))
     sure = {
         what: [change for change in changes if not {change.old, change.new} & _WEAK]
-        for what, changes in (("gains", found.gained), ("loses", found.lost))
+        for what, changes in ((_("gains"), found.gained), (_("loses"), found.lost))
     }
     lines = [
-        f"Up to {found.as_of}, for the families and methods compared: {found.new} "
-        f"{' and '.join(f'{what} {len(changes)}' for what, changes in sure.items())}. Numbers are "
-        "pull requests and issues of vllm-project/vllm-ascend."
+        _(
+            "Up to {as_of}, for the families and methods compared: {new} {items}. "
+            "Numbers are pull requests and issues of vllm-project/vllm-ascend."
+        ).format(
+            as_of=found.as_of,
+            new=found.new,
+            items=_(" and ").join(f"{what} {len(changes)}" for what, changes in sure.items()),
+        )
     ]
     more = len(found.gained) + len(found.lost) - sum(map(len, sure.values()))
     if more:
         lines.append(
-            f"{more} more are features, or faults of which it is unknown whether the release "
-            f"without the fix has them: `specfloor fixes --release {found.old} --release "
-            f"{found.new} --all`."
+            _(
+                "{more} more are features, or faults of which it is unknown whether "
+                "the release without the fix has them: `specfloor fixes --release "
+                "{old} --release {new} --all`."
+            ).format(more=more, old=found.old, new=found.new)
         )
     return Section(
         heading,
         lines=tuple(lines),
-        headers=("", "change", "kind", "what it is about", "when"),
+        headers=("", _("change"), _("kind"), _("what it is about"), _("when")),
         rows=tuple(
             _ledger_row(what, change) for what, changes in sure.items() for change in changes
         ),
@@ -187,15 +203,17 @@ def _ledger(found: LedgerComparison) -> Section:
 
 def _ledger_row(what: str, change: LedgerChange) -> tuple[str, ...]:
     row = change.row
-    when = "; ".join(row.conditions) or "always"
-    return (what, row.id, row.kind.value, row.symptom, when)
+    when = _("; ").join(row.conditions) or _("always")
+    return (what, row.id, _(row.kind), row.symptom, when)
 
 
 def _cells(comparison: Comparison) -> Section:
     cells = [cell for family in comparison.families for cell in family.cells if cell.quantities]
     # the two releases are in the answer
     return Section(
-        "Cells", headers=HEADERS[2:], rows=tuple(upgrade_row(cell)[2:] for cell in cells)
+        _("Cells"),
+        headers=tuple(_(h) for h in HEADERS[2:]),
+        rows=tuple(upgrade_row(cell)[2:] for cell in cells),
     )
 
 
@@ -206,15 +224,18 @@ def _left_out(comparison: Comparison) -> Section:
             if not cell.quantities:
                 why.setdefault(cell.reason, []).append(cell.cell.pair_id)
         for pair in family.missing:
-            why.setdefault(_MISSING, []).append(pair)
+            why.setdefault(_(_MISSING), []).append(pair)
     for pair in comparison.added:
-        why.setdefault(_ADDED, []).append(pair)
-    items = tuple(f"{reason}: {', '.join(pairs)}" for reason, pairs in why.items())
-    return Section("Not compared, and why", items=items)
+        why.setdefault(_(_ADDED), []).append(pair)
+    items = tuple(
+        _("{what}: {why}").format(what=reason, why=_(", ").join(pairs))
+        for reason, pairs in why.items()
+    )
+    return Section(_("Not compared, and why"), items=items)
 
 
 def _text(section: Section) -> str:
-    parts = [section.heading, *(textwrap.fill(line, _WIDTH) for line in section.lines)]
+    parts = [section.heading, *(_fill(line) for line in section.lines)]
     if section.rows:
         wide = [max(map(len, column)) > _CELL_WIDTH for column in zip(*section.rows, strict=True)]
         parts.append(
@@ -226,11 +247,17 @@ def _text(section: Section) -> str:
                 maxcolwidths=[_CELL_WIDTH if w else None for w in wide],
             )
         )
-    parts += [
-        textwrap.fill(item, _WIDTH, initial_indent="- ", subsequent_indent="  ")
-        for item in section.items
-    ]
+    parts += [_fill(item, initial_indent="- ", subsequent_indent="  ") for item in section.items]
     return "\n".join(parts)
+
+
+def _fill(text: str, initial_indent: str = "", subsequent_indent: str = "") -> str:
+    if language() != ENGLISH:
+        # without spaces between words a terminal breaks lines better
+        return initial_indent + text
+    return textwrap.fill(
+        text, _WIDTH, initial_indent=initial_indent, subsequent_indent=subsequent_indent
+    )
 
 
 def _markdown(section: Section) -> str:

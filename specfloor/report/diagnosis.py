@@ -1,5 +1,6 @@
 """What a diagnosis says at the end of a paragraph: likely causes, what is cleared, what is next."""
 
+from specfloor.i18n import _, ended
 from specfloor.triage.diagnosis import Diagnosis, Stage
 
 _SHOWN = 3
@@ -11,17 +12,36 @@ def cause_lines(diagnosis: Diagnosis) -> list[str]:
     causes = diagnosis.causes
     if not (causes or diagnosis.exonerated):
         return []
-    lines = ["Likely cause:"]
+    lines = [_("Likely cause:")]
     for link in diagnosis.links:
         if link.stage is Stage.ACCEPTANCE and link.evidence:
-            shape = f"signature {link.signature}" if link.signature else "no signature"
-            lines.append(f"  {shape}: {'; '.join(link.evidence)}.")
-    lines += [f"  {link.confidence} ({link.stage}): {link.sentence}." for link in causes[:_SHOWN]]
+            shape = (
+                _("signature {signature}").format(signature=link.signature)
+                if link.signature
+                else _("no signature")
+            )
+            lines.append(
+                ended(_("  {shape}: {told}").format(shape=shape, told=_("; ").join(link.evidence)))
+            )
+    lines += [
+        ended(
+            _("  {confidence} ({stage}): {sentence}").format(
+                confidence=_(link.confidence), stage=_(link.stage), sentence=link.sentence
+            )
+        )
+        for link in causes[:_SHOWN]
+    ]
     if len(causes) > _SHOWN:
-        lines.append(f"  and {len(causes) - _SHOWN} more that are possible.")
-    lines += [f"  not {text.removesuffix('.')}." for text in diagnosis.exonerated]
+        lines.append(
+            _("  and {causes} more that are possible.").format(causes=len(causes) - _SHOWN)
+        )
+    lines += [
+        _("  not {text}.").format(text=text.removesuffix(".")) for text in diagnosis.exonerated
+    ]
     if diagnosis.ledger:
-        lines.append(f"  fix ledger: {diagnosis.ledger}.")
+        lines.append(_("  fix ledger: {ledger}.").format(ledger=diagnosis.ledger))
     steps = [*(step for link in causes[:1] for step in link.next), *diagnosis.next]
-    lines += [f"  next: {step}." for step in list(dict.fromkeys(steps))[:_SHOWN]]
+    lines += [
+        _("  next: {step}.").format(step=step) for step in list(dict.fromkeys(steps))[:_SHOWN]
+    ]
     return lines

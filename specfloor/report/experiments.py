@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from tabulate import tabulate
 
 from specfloor.experiments.base import ExperimentJudgement, Table
-from specfloor.report.table import NOTHING
+from specfloor.i18n import _
+from specfloor.report.table import NOTHING, REPORTED
 
 
 def experiment_sections(
@@ -14,7 +15,11 @@ def experiment_sections(
     """Return a heading and a text for each experiment: its answer, then its tables."""
     return [
         (
-            f"{judgement.experiment} of {judgement.cell.id}: {judgement.verdict or 'reported'}",
+            _("{experiment} of {cell}: {verdict}").format(
+                experiment=judgement.experiment,
+                cell=judgement.cell.id,
+                verdict=judgement.verdict or _(REPORTED),
+            ),
             "\n\n".join((judgement.reason, *(_table(table, style) for table in judgement.tables))),
         )
         for judgement in judgements

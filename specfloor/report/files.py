@@ -10,6 +10,7 @@ from specfloor.catalog import Catalog
 from specfloor.catalog.references import beside
 from specfloor.cells import Cell
 from specfloor.errors import UsageError
+from specfloor.i18n import _
 from specfloor.judge.baseline import hardware_class
 from specfloor.judge.run import RunResult
 from specfloor.judge.verdict import Verdict
@@ -29,18 +30,30 @@ PAGE = "index.html"
 _NONE: Mapping[Cell, Diagnosis] = {}
 
 
-def write_files(
+def write_summary(
     result: RunResult,
     info: RunInfo,
     folder: Path,
     diagnoses: Mapping[Cell, Diagnosis] = _NONE,
 ) -> None:
-    """Write ``summary.md`` and ``verdicts.json`` into the run's folder.
+    """Write ``summary.md`` into the run's folder, for people.
 
     ``diagnoses`` are those of cells of which something does not hold.
     """
     text = markdown(result, info, folder, diagnoses)
     (folder / "summary.md").write_text(text, encoding="utf-8")
+
+
+def write_verdicts(
+    result: RunResult,
+    info: RunInfo,
+    folder: Path,
+    diagnoses: Mapping[Cell, Diagnosis] = _NONE,
+) -> None:
+    """Write ``verdicts.json`` into the run's folder, for programs: judge in English for it.
+
+    ``diagnoses`` are those of cells of which something does not hold.
+    """
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "run": info.run,
@@ -93,20 +106,28 @@ def markdown(
     A CI server may cut what is long, and people stop reading: so details come last.
     """
     parts = [f"# {headline(result, complete=info.complete)}"]
-    parts.append(f"Run {info.run}, {info.started}, {hardware_class(info.environment)}.")
+    parts.append(
+        _("Run {run}, {started}, {hardware}.").format(
+            run=info.run, started=info.started, hardware=hardware_class(info.environment)
+        )
+    )
     for release, table in tables(result.cells, "github").items():
         parts.append(f"## {release}\n\n{table}")
     if result.broken:
-        parts.append("## What does not hold")
+        parts.append(_("## What does not hold"))
         parts += [f"```\n{paragraph(j, folder, diagnoses.get(j.cell))}\n```" for j in result.broken]
     if compared := upgrade_table(result.cells, "github"):
-        parts.append(f"## Upgrade: {upgrade_headline(result.cells)}\n\n{compared}")
+        parts.append(
+            _("## Upgrade: {headline}\n\n{compared}").format(
+                headline=upgrade_headline(result.cells), compared=compared
+            )
+        )
     said = [judgement for cell in result.cells for judgement in cell.experiments]
     parts += [f"## {heading}\n\n{text}" for heading, text in experiment_sections(said, "github")]
     if details := details_table(result.cells, "github"):
-        parts.append(f"## Acceptance in detail\n\n{details}")
+        parts.append(_("## Acceptance in detail\n\n{details}").format(details=details))
     if published := _published(result):
-        parts.append("## Published figures\n\n" + "\n".join(published))
+        parts.append(_("## Published figures\n\n") + "\n".join(published))
     return "\n\n".join(parts) + "\n"
 
 
@@ -124,6 +145,9 @@ def headline(result: RunResult, *, complete: bool) -> str:
             reported += 1
         else:
             counts[judgement.verdict] += 1
-    said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) or "nothing judged"
-    unfinished = "" if complete else " (the run did not come to its end)"
-    return f"{said}{f', {reported} reported' if reported else ''}{unfinished}"
+    said = _(", ").join(f"{n} {verdict}" for verdict, n in counts.items() if n) or _(
+        "nothing judged"
+    )
+    unfinished = "" if complete else _(" (the run did not come to its end)")
+    also = _(", {n} reported").format(n=reported) if reported else ""
+    return f"{said}{also}{unfinished}"

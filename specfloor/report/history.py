@@ -9,9 +9,10 @@ from tabulate import tabulate
 from specfloor.history.changes import LEAST_RUNS, ChangePoint
 from specfloor.history.index import Skipped
 from specfloor.history.lines import Line, Spot
+from specfloor.i18n import N_, _, ended
 from specfloor.report.table import NOTHING
 
-HEADERS = ("started", "run", "release", "value", "n", "verdict", "")
+HEADERS = (N_("started"), N_("run"), N_("release"), N_("value"), "n", N_("verdict"), "")
 SCHEMA = 1
 """Version of the shape of the JSON document."""
 Changes = Mapping[str, Sequence[ChangePoint]]
@@ -22,7 +23,7 @@ def as_text(lines: Sequence[Line], changes: Changes, without: str | None = None)
     """Return lines as tables; ``without`` says why there are no change points at all."""
     parts = [_line(line, changes.get(line.id)) for line in lines]
     if without:
-        parts.append(f"{without[0].upper()}{without[1:]}.")
+        parts.append(ended(f"{without[0].upper()}{without[1:]}"))
     return "\n\n".join(parts)
 
 
@@ -46,14 +47,20 @@ def as_document(
 
 
 def _line(line: Line, changes: Sequence[ChangePoint] | None) -> str:
-    parts = [f"{line.cell}: {line.quantity}, line {line.id}"]
+    parts = [
+        _("{cell}: {quantity}, line {line}").format(
+            cell=line.cell, quantity=_(line.quantity), line=line.id
+        )
+    ]
     hardware = line.conditions.get("hardware", NOTHING)
     apart = {name: value for name, value in line.apart.items() if name != "hardware"}
-    told = "".join(f"; {name} {value}" for name, value in apart.items())
-    parts.append(f"on {hardware}{told}")
+    told = "".join(
+        _("; {name} {value}").format(name=_(name), value=value) for name, value in apart.items()
+    )
+    parts.append(_("on {hardware}{told}").format(hardware=hardware, told=told))
     steps = {change.index for change in changes or ()}
     rows = [_row(spot, stepped=i in steps) for i, spot in enumerate(line.spots)]
-    parts.append(tabulate(rows, HEADERS, tablefmt="simple", disable_numparse=True))
+    parts.append(tabulate(rows, [_(h) for h in HEADERS], tablefmt="simple", disable_numparse=True))
     if changes is not None:
         parts += [_sentence(line, change) for change in changes] or [_no_change(line)]
     return "\n".join(parts)
@@ -63,23 +70,31 @@ def _row(spot: Spot, *, stepped: bool) -> tuple[str, ...]:
     ends = "" if spot.low is None else f" [{spot.low:.3f}, {spot.high:.3f}]"
     return (
         *(spot.started, spot.run, spot.release, f"{spot.value:.3f}{ends}", str(spot.n)),
-        *(spot.verdict, "← steps" if stepped else ""),
+        *(spot.verdict, _("← steps") if stepped else ""),
     )
 
 
 def _sentence(line: Line, change: ChangePoint) -> str:
     old, new = line.spots[change.index - 1], line.spots[change.index]
     releases = new.release if old.release == new.release else f"{old.release} → {new.release}"
-    return (
-        f"Steps {change.relative:+.1%} from {change.before:.3f} to {change.after:.3f} with run "
-        f"{new.run} ({releases}). Advisory: compare the runs before you believe it."
+    return _(
+        "Steps {relative:+.1%} from {before:.3f} to {after:.3f} with run {run} "
+        "({releases}). Advisory: compare the runs before you believe it."
+    ).format(
+        relative=change.relative,
+        before=change.before,
+        after=change.after,
+        run=new.run,
+        releases=releases,
     )
 
 
 def _no_change(line: Line) -> str:
     if len(line.spots) < LEAST_RUNS:
-        return f"{len(line.spots)} of the {LEAST_RUNS} runs that change points need."
-    return "No change point."
+        return _("{spots} of the {least_runs} runs that change points need.").format(
+            spots=len(line.spots), least_runs=LEAST_RUNS
+        )
+    return _("No change point.")
 
 
 def _change(line: Line, change: ChangePoint) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from specfloor.catalog import Catalog
 from specfloor.cells import Cell
+from specfloor.i18n import _
 from specfloor.judge.known import known_before
 from specfloor.ledger.model import Kind, Ledger
 
@@ -24,7 +25,15 @@ def known_lines(cells: Iterable[Cell], catalog: Catalog, ledger: Ledger) -> list
             if causes is None:
                 break
             if causes.unknown:
-                lines[f"  UNKNOWN faults of {cell.release}: {causes.unknown}"] = None
+                lines[
+                    _("  UNKNOWN faults of {release}: {unknown}").format(
+                        release=cell.release, unknown=causes.unknown
+                    )
+                ] = None
             for fix in causes.fixes:
-                lines[f"  KNOWN  {place}: {kind} fault {fix.sentence}"] = None
+                lines[
+                    _("  KNOWN  {place}: {kind} fault {sentence}").format(
+                        place=place, kind=kind, sentence=fix.sentence
+                    )
+                ] = None
     return list(lines)

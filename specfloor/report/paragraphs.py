@@ -4,6 +4,7 @@ from pathlib import Path
 
 from specfloor.catalog.references import beside
 from specfloor.experiments.base import ExperimentJudgement
+from specfloor.i18n import _, ended
 from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
 from specfloor.judge.configuration import ConfigurationJudgement
 from specfloor.judge.known import KnownFaultsJudgement
@@ -11,6 +12,7 @@ from specfloor.judge.run import Judgement
 from specfloor.judge.upgrade import UpgradeJudgement
 from specfloor.judge.verdict import Verdict
 from specfloor.report.diagnosis import cause_lines
+from specfloor.report.table import REPORTED
 from specfloor.triage.diagnosis import Diagnosis
 
 
@@ -24,31 +26,43 @@ def paragraph(judgement: Judgement, folder: Path, diagnosis: Diagnosis | None = 
     """
     match judgement:
         case AcceptanceJudgement():
-            what = "acceptance"
+            what = _("acceptance")
             details = _acceptance_details(judgement)
         case SpeedJudgement():
-            what = "speed"
+            what = _("speed")
             details = _speed_details(judgement)
         case ConfigurationJudgement():
-            what, details = "configuration", []
+            what, details = _("configuration"), []
         case UpgradeJudgement():
-            what = f"{judgement.outcome}, upgrade from {judgement.baseline}"
-            details = [f"{verdict.reason}." for verdict in judgement.quantities[1:]]
+            what = _("{outcome}, upgrade from {baseline}").format(
+                outcome=judgement.outcome, baseline=judgement.baseline
+            )
+            details = [ended(verdict.reason) for verdict in judgement.quantities[1:]]
         case KnownFaultsJudgement():
-            what = "known faults"
-            details = [f"{f.fix.change}: {f.state}, {f.why}." for f in judgement.faults]
+            what = _("known faults")
+            details = [
+                _("{change}: {state}, {why}.").format(
+                    change=f.fix.change, state=_(f.state), why=f.why
+                )
+                for f in judgement.faults
+            ]
         case ExperimentJudgement():
             what, details = judgement.experiment, []
     findings = ", ".join(judgement.findings)
     evidence = " ".join(str(folder / name) for name in ("records.jsonl", *judgement.logs))
     return "\n".join(
         (
-            f"{judgement.verdict or 'reported'} {findings}: {what} of {judgement.cell.id}",
+            _("{verdict} {findings}: {what} of {cell}").format(
+                verdict=judgement.verdict or _(REPORTED),
+                findings=findings,
+                what=what,
+                cell=judgement.cell.id,
+            ),
             # a cause from a log may end with a full stop of its own
-            f"{judgement.reason.removesuffix('.')}.",
+            ended(judgement.reason),
             *details,
             *(cause_lines(diagnosis) if diagnosis and _asks_why(judgement) else ()),
-            f"Evidence: {evidence}",
+            _("Evidence: {evidence}").format(evidence=evidence),
         )
     )
 
@@ -62,16 +76,30 @@ def _acceptance_details(judgement: AcceptanceJudgement) -> list[str]:
     lines = []
     if judgement.floor:
         floor = judgement.floor
-        lines.append(f"Floor {floor.value:g} since {floor.date}: {floor.reason} ({floor.source}).")
+        lines.append(
+            _("Floor {floor:g} since {date}: {reason} ({source}).").format(
+                floor=floor.value, date=floor.date, reason=_(floor.reason), source=floor.source
+            )
+        )
     if judgement.rung:
-        sent = f"{judgement.sent} of {judgement.prompts} prompts sent"
-        lines.append(f"Rung {judgement.rung}, {sent}. {judgement.reconciliation}")
+        sent = _("{sent} of {prompts} prompts sent").format(
+            sent=judgement.sent, prompts=judgement.prompts
+        )
+        lines.append(
+            _("Rung {rung}, {sent}. {reconciliation}").format(
+                rung=judgement.rung, sent=sent, reconciliation=judgement.reconciliation
+            )
+        )
     if judgement.summary and judgement.summary.per_position:
         profile = " ".join(f"{e.value:.3f}" for e in judgement.summary.per_position)
-        lines.append(f"Accepted by position: {profile}.")
-    lines += [f"Published: {line}." for line in beside(judgement.cell)]
+        lines.append(_("Accepted by position: {profile}.").format(profile=profile))
+    lines += [_("Published: {line}.").format(line=line) for line in beside(judgement.cell)]
     if judgement.failed:
-        lines.append(f"{judgement.failed} of {judgement.sent} requests failed.")
+        lines.append(
+            _("{failed} of {sent} requests failed.").format(
+                failed=judgement.failed, sent=judgement.sent
+            )
+        )
     return lines
 
 
@@ -79,16 +107,24 @@ def _speed_details(judgement: SpeedJudgement) -> list[str]:
     lines = []
     if judgement.floor:
         floor = judgement.floor
-        lines.append(f"Floor {floor.value:g} since {floor.date}: {floor.reason} ({floor.source}).")
+        lines.append(
+            _("Floor {floor:g} since {date}: {reason} ({source}).").format(
+                floor=floor.value, date=floor.date, reason=_(floor.reason), source=floor.source
+            )
+        )
     summary = judgement.summary
     if summary:
         prompts = " + ".join(str(pair.prompts) for pair in summary.within)
         lines.append(
-            f"Paired by prompt: {prompts} prompts in {summary.launches} pair(s) of launches."
+            _("Paired by prompt: {prompts} prompts in {launches} pair(s) of launches.").format(
+                prompts=prompts, launches=summary.launches
+            )
         )
     if summary and summary.length and summary.step_cost:
         lines.append(
-            f"Speedup {summary.speedup:.2f} ≈ acceptance length {summary.length:.2f} ÷ step cost "
-            f"{summary.step_cost:.2f} (a step with drafts over one without)."
+            _(
+                "Speedup {speedup:.2f} ≈ acceptance length {length:.2f} ÷ step cost "
+                "{step_cost:.2f} (a step with drafts over one without)."
+            ).format(speedup=summary.speedup, length=summary.length, step_cost=summary.step_cost)
         )
     return lines

@@ -8,6 +8,7 @@ from tabulate import tabulate
 
 from specfloor.cells import Cell
 from specfloor.forecast import Forecast
+from specfloor.i18n import _
 
 SHOWN = 40
 """Cells, launches and refusals listed before the rest is only counted."""
@@ -17,12 +18,16 @@ def plan_lines(
     cells: Sequence[Cell], forecasts: Sequence[Forecast], refused: dict[Cell, str]
 ) -> list[str]:
     """Return the totals, the cells, the launches with their cost, and what cannot run and why."""
-    lines = [f"specfloor: {len(cells)} cells, {len(forecasts)} launches{_cost(forecasts)}"]
-    lines += _first([f"  cell   {cell.id}" for cell in cells], "cells")
-    lines += _first([_launch(one) for one in forecasts], "launches")
+    lines = [
+        _("specfloor: {cells} cells, {launches} launches{cost}").format(
+            cells=len(cells), launches=len(forecasts), cost=_cost(forecasts)
+        )
+    ]
+    lines += _first([_("  cell   {cell}").format(cell=cell.id) for cell in cells], _("cells"))
+    lines += _first([_launch(one) for one in forecasts], _("launches"))
     if refused:
-        lines.append(f"specfloor: {len(refused)} cells cannot run here:")
-        lines += _first(_refusals(refused), "reasons")
+        lines.append(_("specfloor: {refused} cells cannot run here:").format(refused=len(refused)))
+        lines += _first(_refusals(refused), _("reasons"))
     return lines
 
 
@@ -40,7 +45,7 @@ def plan_table(forecasts: Iterable[Forecast]) -> str:
     ]
     return tabulate(
         rows,
-        ("launch", "blocks", "devices", "at most about", "NPU-hours"),
+        (_("launch"), _("blocks"), _("devices"), _("at most about"), _("NPU-hours")),
         disable_numparse=True,
     )
 
@@ -48,7 +53,7 @@ def plan_table(forecasts: Iterable[Forecast]) -> str:
 def refusal_table(refused: dict[Cell, str]) -> str:
     """Return one row a reason, with how many cells it keeps from running."""
     rows = [(reason, count) for reason, count in Counter(refused.values()).items()]
-    return tabulate(rows, ("cannot run here", "cells"), maxcolwidths=(90, None))
+    return tabulate(rows, (_("cannot run here"), _("cells")), maxcolwidths=(90, None))
 
 
 def duration(seconds: float) -> str:
@@ -61,15 +66,23 @@ def _cost(forecasts: Sequence[Forecast]) -> str:
         return ""
     hours = sum(one.npu_hours for one in forecasts)
     most = max(one.cards for one in forecasts)
-    npus = f", {hours:.1f} NPU-hours on up to {most} devices" if most else ""
-    return f", at most about {duration(sum(one.seconds for one in forecasts))} h{npus}"
+    npus = (
+        _(", {hours:.1f} NPU-hours on up to {most} devices").format(hours=hours, most=most)
+        if most
+        else ""
+    )
+    return _(", at most about {duration} h{npus}").format(
+        duration=duration(sum(one.seconds for one in forecasts)), npus=npus
+    )
 
 
 def _launch(one: Forecast) -> str:
-    devices = f" on {one.cards} devices" if one.cards else ""
-    return (
-        f"  launch {one.launch.key.id}: {len(one.launch.blocks)} blocks of requests{devices}, "
-        f"about {duration(one.seconds)} h"
+    devices = _(" on {cards} devices").format(cards=one.cards) if one.cards else ""
+    return _("  launch {key}: {blocks} blocks of requests{devices}, about {duration} h").format(
+        key=one.launch.key.id,
+        blocks=len(one.launch.blocks),
+        devices=devices,
+        duration=duration(one.seconds),
     )
 
 
@@ -78,7 +91,7 @@ def _refusals(refused: dict[Cell, str]) -> list[str]:
     for cell, reason in refused.items():
         by_reason.setdefault(reason, []).append(cell)
     return [
-        f"  {cells[0].id if len(cells) == 1 else f'{len(cells)} cells'}: {reason}"
+        f"  {cells[0].id if len(cells) == 1 else _('{n} cells').format(n=len(cells))}: {reason}"
         for reason, cells in by_reason.items()
     ]
 
@@ -86,4 +99,7 @@ def _refusals(refused: dict[Cell, str]) -> list[str]:
 def _first(lines: list[str], what: str) -> list[str]:
     if len(lines) <= SHOWN:
         return lines
-    return [*lines[:SHOWN], f"  … and {len(lines) - SHOWN} more {what}"]
+    return [
+        *lines[:SHOWN],
+        _("  … and {lines} more {what}").format(lines=len(lines) - SHOWN, what=what),
+    ]

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from specfloor.i18n import _
+
 VARIABLE = "GITHUB_STEP_SUMMARY"
 """Set by GitHub Actions, and by Gitea and Forgejo after it, for every step of a job."""
 LIMIT = 1024 * 1024 - 4096
@@ -31,5 +33,9 @@ def _fitting(text: str, room: int) -> str:
     data = text.encode()
     if len(data) <= room:
         return text
-    head, _, _ = data[: max(0, room)].decode(errors="ignore").rpartition("\n## ")
-    return f"{head}\n\nThe rest does not fit here and is in `summary.md` of the run.\n".lstrip()
+    head = data[: max(0, room)].decode(errors="ignore").rpartition("\n## ")[0]
+    return (
+        _("{head}\n\nThe rest does not fit here and is in `summary.md` of the run.\n")
+        .format(head=head)
+        .lstrip()
+    )

@@ -40,7 +40,7 @@ def upgrade_headline(results: Iterable[CellResult]) -> str:
     """Return the answer in one line, or nothing when no release is compared with another."""
     outcomes = [result.upgrade.outcome for result in results if result.upgrade]
     counts = ((outcomes.count(change), change) for change in Change)
-    return ", ".join(f"{n} {change}" for n, change in counts if n)
+    return _(", ").join(f"{n} {change}" for n, change in counts if n)
 
 
 def upgrade_row(judgement: UpgradeJudgement) -> tuple[str, ...]:
@@ -48,7 +48,11 @@ def upgrade_row(judgement: UpgradeJudgement) -> tuple[str, ...]:
     cell = judgement.cell
     head = (cell.release, judgement.baseline, cell.pair_id)
     if not judgement.quantities:
-        return (*head, *[NOTHING] * 8, f"{judgement.outcome}: {judgement.reason}")
+        return (
+            *head,
+            *[NOTHING] * 8,
+            _("{what}: {why}").format(what=judgement.outcome, why=judgement.reason),
+        )
     rate, length, per_token, first = judgement.quantities
     result = rate.result
     return (

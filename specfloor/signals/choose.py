@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.runs.records import CountersRecord, RequestRecord
 from specfloor.signals import counters, per_request, stream
 from specfloor.signals.counts import DraftCounts, RequestCounts, Rung, pooled
@@ -66,7 +67,9 @@ def choose(
     if agreed.disagrees(Rung.STREAM):
         gaps.append(agreed.sentence)
     elif found and around_block is None and not _sum(found).accepted:
-        gaps.append("every chunk holds one token and no counters tell whether anything was drafted")
+        gaps.append(
+            _("every chunk holds one token and no counters tell whether anything was drafted")
+        )
     elif found:
         return BlockSignals(Rung.STREAM, found, _sum(found), agreed, tuple(gaps))
     if around_block is not None:

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.signals.counts import DraftCounts, pooled
 
 _COUNTER = re.compile(
@@ -148,7 +149,8 @@ def read_counters(text: str) -> Scrape:
         ]
     except ValueError as error:
         return Scrape(
-            problem=Problem.NOT_METRICS, sentence=f"a line of the metrics is broken: {error}"
+            problem=Problem.NOT_METRICS,
+            sentence=_("a line of the metrics is broken: {error}").format(error=error),
         )
     started = [s.value for s in samples if s.name == "process_start_time_seconds"]
     values: dict[tuple[tuple[str, str], ...], dict[str, int]] = defaultdict(dict)
@@ -175,11 +177,16 @@ def read_counters(text: str) -> Scrape:
         if missing := [name for name in _TOTALS if name not in counters]:
             return Scrape(
                 problem=Problem.INCOMPLETE,
-                sentence=f"the metrics of {_spell(key)} have no spec_decode_num_{missing[0]}",
+                sentence=_("the metrics of {engine} have no spec_decode_num_{missing}").format(
+                    engine=_spell(key), missing=missing[0]
+                ),
             )
         steps, drafted, accepted = (counters[name] for name in _TOTALS)
         if drafted > _MOST_POSITIONS * max(steps, 1):
-            return _damaged(key, f"{drafted} draft tokens in {steps} drafts")
+            return _damaged(
+                key,
+                _("{drafted} draft tokens in {steps} drafts").format(drafted=drafted, steps=steps),
+            )
         model = dict(key).get("model_name")
         rest = tuple(pair for pair in key if pair[0] != "model_name")
         engines.append(
@@ -207,10 +214,13 @@ def difference(before: Scrape, after: Scrape) -> Difference:
     Without usable counters on both sides the result has a problem; a negative difference is never
     given.
     """
-    for scrape, when in ((before, "before"), (after, "after")):
+    for scrape, sentence in (
+        (before, _("{sentence} (before the requests)")),
+        (after, _("{sentence} (after the requests)")),
+    ):
         if scrape.problem:
-            sentence = f"{scrape.sentence} ({when} the requests)"
-            return Difference(problem=scrape.problem, sentence=sentence)
+            told = sentence.format(sentence=scrape.sentence)
+            return Difference(problem=scrape.problem, sentence=told)
     restarted = (
         before.process_started is not None
         and after.process_started is not None
@@ -218,7 +228,7 @@ def difference(before: Scrape, after: Scrape) -> Difference:
     )
     if restarted:
         return Difference(
-            problem=Problem.RESET, sentence="the server restarted between the scrapes"
+            problem=Problem.RESET, sentence=_("the server restarted between the scrapes")
         )
     return _subtract({(e.model, e.labels): e for e in before.engines}, after.engines)
 
@@ -239,7 +249,10 @@ def _subtract(
     for late in after:
         early = before.get((late.model, late.labels))
         if early is None:
-            problem, sentence = Problem.GONE, f"{_spell(late.labels)} is in the last scrape only"
+            problem, sentence = (
+                Problem.GONE,
+                _("{engine} is in the last scrape only").format(engine=_spell(late.labels)),
+            )
             continue
         steps, drafted, accepted = (
             late.steps - early.steps,
@@ -254,7 +267,9 @@ def _subtract(
         made_anew = None not in (early.created, late.created) and early.created != late.created
         if made_anew or min(steps, drafted, accepted, *positions.values()) < 0:
             problem = Problem.RESET
-            sentence = f"the counters of {_spell(late.labels)} started anew between the scrapes"
+            sentence = _("the counters of {engine} started anew between the scrapes").format(
+                engine=_spell(late.labels)
+            )
             continue
         # Positions that have no series at all still show in the drafts: k is drafted over steps.
         k = max(max(late.positions, default=-1) + 1, math.ceil(late.drafted / (late.steps or 1)))
@@ -270,7 +285,10 @@ def _subtract(
             )
         )
     if lost := before.keys() - {(e.model, e.labels) for e in after}:
-        problem, sentence = Problem.GONE, f"{_spell(min(lost)[1])} is in the first scrape only"
+        problem, sentence = (
+            Problem.GONE,
+            _("{engine} is in the first scrape only").format(engine=_spell(min(lost)[1])),
+        )
     return Difference(tuple(found), problem, sentence)
 
 
@@ -293,11 +311,11 @@ def _engine_names(
 
 def _without_speculation(text: str) -> Scrape:
     if not text.strip():
-        return Scrape(problem=Problem.EMPTY, sentence="the metrics are empty")
+        return Scrape(problem=Problem.EMPTY, sentence=_("the metrics are empty"))
     names = _SAMPLE_LINE.findall(text)
     if not names:
         return Scrape(
-            problem=Problem.NOT_METRICS, sentence="the answer of the endpoint is no metrics text"
+            problem=Problem.NOT_METRICS, sentence=_("the answer of the endpoint is no metrics text")
         )
     prefixes = {name.partition(":")[0] for name in names if ":" in name}
     ours = "vllm" in prefixes or any(name.startswith("vllm_") for name in names)
@@ -305,22 +323,28 @@ def _without_speculation(text: str) -> Scrape:
         software = min(prefixes)
         return Scrape(
             problem=Problem.FOREIGN,
-            sentence=f"these are the metrics of {software}, not of vLLM",
+            sentence=_("these are the metrics of {software}, not of vLLM").format(
+                software=software
+            ),
             software=software,
         )
     return Scrape(
         problem=Problem.NO_SPECULATION,
-        sentence="the metrics have no speculation series: speculation is off",
+        sentence=_("the metrics have no speculation series: speculation is off"),
     )
 
 
 def _damaged(labels: tuple[tuple[str, str], ...], what: str) -> Scrape:
     return Scrape(
         problem=Problem.DAMAGED,
-        sentence=f"a counter of {_spell(labels)} is damaged: {what} cannot be",
+        sentence=_("a counter of {engine} is damaged: {what} cannot be").format(
+            engine=_spell(labels), what=what
+        ),
     )
 
 
 def _spell(labels: tuple[tuple[str, str], ...]) -> str:
     spelled = ", ".join(f"{name}={value}" for name, value in labels)
-    return f"the engine with {spelled}" if spelled else "the only engine"
+    return (
+        _("the engine with {spelled}").format(spelled=spelled) if spelled else _("the only engine")
+    )

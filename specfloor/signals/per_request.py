@@ -6,6 +6,7 @@ j drafted tokens, so the steps that accepted position i are those of all entries
 
 from itertools import accumulate
 
+from specfloor.i18n import _
 from specfloor.runs.records import PerRequestSpeculation, RequestRecord
 from specfloor.signals.counts import DraftCounts, RequestCounts
 from specfloor.signals.unreadable import Reason, Unreadable
@@ -18,16 +19,22 @@ def counts_of_request(record: RequestRecord) -> RequestCounts | Unreadable:
     ``detailed`` level of the server shows such steps.
     """
     if record.error is not None:
-        return Unreadable(Reason.FAILED, f"request {record.index} failed: {record.error}")
+        return Unreadable(
+            Reason.FAILED,
+            _("request {index} failed: {error}").format(index=record.index, error=record.error),
+        )
     told = record.speculation
     if told is None:
         return Unreadable(
-            Reason.ABSENT, f"the answer to request {record.index} has no per-request object"
+            Reason.ABSENT,
+            _("the answer to request {index} has no per-request object").format(index=record.index),
         )
     if contradiction := _contradiction(told):
         return Unreadable(
             Reason.INCONSISTENT,
-            f"the per-request object of request {record.index} contradicts itself: {contradiction}",
+            _(
+                "the per-request object of request {index} contradicts itself: {contradiction}"
+            ).format(index=record.index, contradiction=contradiction),
         )
     steps = [
         (accepted, drafted)
@@ -60,18 +67,23 @@ def _contradiction(told: PerRequestSpeculation) -> str | None:
     steps = sum(told.acceptance_histogram)
     accepted = sum(j * count for j, count in enumerate(told.acceptance_histogram))
     if steps != told.num_spec_steps:
-        return f"the histogram holds {steps} steps of {told.num_spec_steps}"
+        return _("the histogram holds {steps} steps of {num_spec_steps}").format(
+            steps=steps, num_spec_steps=told.num_spec_steps
+        )
     if accepted != told.num_accepted_draft_tokens:
-        return f"the histogram holds {accepted} of {told.num_accepted_draft_tokens} accepted tokens"
+        return _(
+            "the histogram holds {accepted} of {num_accepted_draft_tokens} accepted tokens"
+        ).format(accepted=accepted, num_accepted_draft_tokens=told.num_accepted_draft_tokens)
     if accepted > told.num_draft_tokens:
-        return f"{accepted} tokens accepted of {told.num_draft_tokens} drafted"
+        return _("{accepted} tokens accepted of {num_draft_tokens} drafted").format(
+            accepted=accepted, num_draft_tokens=told.num_draft_tokens
+        )
     if told.per_step_accepted is not None:
         drafted = told.per_step_drafted or ()
         if len(told.per_step_accepted) != len(drafted):
-            return (
-                f"accepted tokens of {len(told.per_step_accepted)} steps "
-                f"and drafted tokens of {len(drafted)}"
-            )
+            return _(
+                "accepted tokens of {per_step_accepted} steps and drafted tokens of {drafted}"
+            ).format(per_step_accepted=len(told.per_step_accepted), drafted=len(drafted))
         if (sum(told.per_step_accepted), sum(drafted)) != (accepted, told.num_draft_tokens):
-            return "its steps do not add up to its totals"
+            return _("its steps do not add up to its totals")
     return None

@@ -17,6 +17,7 @@ from enum import IntEnum
 
 import msgspec
 
+from specfloor.i18n import N_, _, ended
 from specfloor.runs.records import RequestRecord
 from specfloor.signals import per_request, stream
 from specfloor.signals.counts import DraftCounts, RequestCounts, Rung, pooled
@@ -68,8 +69,8 @@ class Reconciliation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def sentence(self) -> str:
         """What the comparisons say, for a report."""
-        return " ".join(f"{c.sentence}." for c in self.comparisons) or (
-            "Only one kind of evidence is there, so nothing checks it."
+        return " ".join(ended(c.sentence) for c in self.comparisons) or (
+            _("Only one kind of evidence is there, so nothing checks it.")
         )
 
     def disagrees(self, rung: Rung) -> bool:
@@ -121,7 +122,7 @@ def reconcile(
                 better,
                 Rung.STREAM,
                 Agreement.UNUSABLE,
-                f"The stream cannot be used: {streamed.sentence}",
+                _("The stream cannot be used: {sentence}").format(sentence=streamed.sentence),
             )
         )
     return Reconciliation(tuple(comparisons))
@@ -151,8 +152,10 @@ def _told_and_streamed(
             Rung.PER_REQUEST,
             Rung.STREAM,
             Agreement.DISAGREES,
-            f"For {odd} of {len(pairs)} requests the stream and the per-request object differ by "
-            "more accepted tokens than a cut last step explains",
+            _(
+                "For {odd} of {pairs} requests the stream and the per-request object "
+                "differ by more accepted tokens than a cut last step explains"
+            ).format(odd=odd, pairs=len(pairs)),
         )
     return _streamed_against(
         Rung.PER_REQUEST,
@@ -167,22 +170,22 @@ def _told_and_streamed(
 def _told_and_counted(told: DraftCounts, counted: DraftCounts, failed: int) -> Comparison:
     mine = (told.steps, told.drafted, told.accepted)
     theirs = (counted.steps, counted.drafted, counted.accepted)
-    numbers = "{} steps, {} drafted, {} accepted against {}, {}, {}".format(*mine, *theirs)
+    numbers = _("{} steps, {} drafted, {} accepted against {}, {}, {}").format(*mine, *theirs)
     if mine == theirs:
         agreement = Agreement.AGREES
-        sentence = "The per-request objects add up to the counters"
+        sentence = _("The per-request objects add up to the counters")
     elif failed and all(a <= b for a, b in zip(mine, theirs, strict=True)):
         agreement = Agreement.EXPLAINED
-        sentence = (
-            f"The counters hold more than the per-request objects ({numbers}): they also count "
-            f"{failed} failed request(s)"
-        )
+        sentence = _(
+            "The counters hold more than the per-request objects ({numbers}): "
+            "they also count {failed} failed request(s)"
+        ).format(numbers=numbers, failed=failed)
     else:
         agreement = Agreement.DISAGREES
-        sentence = (
-            f"The per-request objects do not add up to the counters ({numbers}): other traffic on "
-            "the server, or counters that lag"
-        )
+        sentence = _(
+            "The per-request objects do not add up to the counters ({numbers}): "
+            "other traffic on the server, or counters that lag"
+        ).format(numbers=numbers)
     return Comparison(Rung.PER_REQUEST, Rung.COUNTERS, agreement, sentence)
 
 
@@ -197,7 +200,7 @@ def _streamed_against(
     cut: int | None = None,
 ) -> Comparison:
     """Compare the stream with the counts of a better rung over the same requests."""
-    name = _NAMES[better]
+    name = _(_NAMES[better])
     steps = sum(len(one.tokens) for one in streamed)
     undrafted = steps - counts.steps
     gap = counts.accepted - sum(one.accepted for one in streamed)
@@ -206,46 +209,80 @@ def _streamed_against(
     short = k * steps - counts.drafted if drafts_k else 0
 
     def verdict(agreement: Agreement, sentence: str) -> Comparison:
-        return Comparison(better, Rung.STREAM, agreement, f"{name} hold {sentence}", gap, cut)
+        return Comparison(
+            better,
+            Rung.STREAM,
+            agreement,
+            _("{name} hold {sentence}").format(name=name, sentence=sentence),
+            gap,
+            cut,
+        )
 
     if failed and gap >= 0 and (undrafted < 0 or gap > most):
         return verdict(
             Agreement.EXPLAINED,
-            f"{-undrafted} steps and {gap} accepted tokens more than the stream: they also count "
-            f"{failed} failed request(s)",
+            _(
+                "{undrafted} steps and {gap} accepted tokens more than the stream: "
+                "they also count {failed} failed request(s)"
+            ).format(undrafted=-undrafted, gap=gap, failed=failed),
         )
     if merged > TOLERATED_SHARE * steps:
         # the object is the request's own, so nothing else explains a difference from it
         alone = better is Rung.PER_REQUEST
         return verdict(
             Agreement.UNUSABLE if alone else Agreement.DISAGREES,
-            f"{counts.steps} steps and {counts.accepted} accepted tokens against {steps} and "
-            f"{counts.accepted - gap} in the stream: chunks were merged, or others used the server",
+            _(
+                "{steps} steps and {accepted} accepted tokens against {seen} and "
+                "{kept} in the stream: chunks were merged, or others used the "
+                "server"
+            ).format(
+                steps=counts.steps,
+                accepted=counts.accepted,
+                seen=steps,
+                kept=counts.accepted - gap,
+            ),
         )
     if gap > most:
         return verdict(
             Agreement.DISAGREES,
-            f"{gap} accepted tokens more than the stream, and cut last steps of {len(streamed)} "
-            f"requests explain at most {most}",
+            _(
+                "{gap} accepted tokens more than the stream, and cut last steps of "
+                "{streamed} requests explain at most {most}"
+            ).format(gap=gap, streamed=len(streamed), most=most),
         )
     if abs(short) > TOLERATED_SHARE * k * steps:
         return verdict(
             Agreement.DISAGREES,
-            f"{counts.drafted} drafted tokens, the stream {steps} steps of {k}",
+            _("{drafted} drafted tokens, the stream {steps} steps of {k}").format(
+                drafted=counts.drafted, steps=steps, k=k
+            ),
         )
     reasons = []
     if gap > 0:
-        ends = f"the ends of {len(streamed)} answers" if cut is None else f"{cut} answers' ends"
-        reasons.append(f"{gap} accepted tokens more, cut off at {ends}")
+        ends = (
+            _("the ends of {streamed} answers").format(streamed=len(streamed))
+            if cut is None
+            else _("{cut} answers' ends").format(cut=cut)
+        )
+        reasons.append(
+            _("{gap} accepted tokens more, cut off at {ends}").format(gap=gap, ends=ends)
+        )
     if undrafted > 0:
-        reasons.append(f"{undrafted} steps fewer, which drafted nothing")
+        reasons.append(
+            _("{undrafted} steps fewer, which drafted nothing").format(undrafted=undrafted)
+        )
     if merged:
-        reasons.append(f"at least {merged} steps that share a chunk with another")
+        reasons.append(
+            _("at least {merged} steps that share a chunk with another").format(merged=merged)
+        )
     if short and not undrafted:
-        reasons.append(f"{short} drafted tokens fewer")
+        reasons.append(_("{short} drafted tokens fewer").format(short=short))
     if reasons:
-        return verdict(Agreement.EXPLAINED, f"against the stream {' and '.join(reasons)}")
-    return verdict(Agreement.AGREES, "what the stream shows, to the token")
+        return verdict(
+            Agreement.EXPLAINED,
+            _("against the stream {reasons}").format(reasons=_(" and ").join(reasons)),
+        )
+    return verdict(Agreement.AGREES, _("what the stream shows, to the token"))
 
 
-_NAMES = {Rung.PER_REQUEST: "The per-request objects", Rung.COUNTERS: "The counters"}
+_NAMES = {Rung.PER_REQUEST: N_("The per-request objects"), Rung.COUNTERS: N_("The counters")}

@@ -11,6 +11,7 @@ servers leave out chunks that their reasoning or tool parsers swallow (vllm-proj
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.runs.records import RequestRecord
 from specfloor.signals.counts import RequestCounts, counts_of_steps
 from specfloor.signals.unreadable import Reason, Unreadable
@@ -38,29 +39,39 @@ class StreamSteps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def steps_of_request(record: RequestRecord, k: int) -> StreamSteps | Unreadable:
     """Return the steps that the chunks of a request show; a step drafts up to ``k`` tokens."""
     if record.error is not None:
-        return Unreadable(Reason.FAILED, f"request {record.index} failed: {record.error}")
+        return Unreadable(
+            Reason.FAILED,
+            _("request {index} failed: {error}").format(index=record.index, error=record.error),
+        )
     if not record.chunk_tokens:
         return Unreadable(
             Reason.ABSENT,
-            f"the chunks of request {record.index} do not say how many tokens they hold",
+            _("the chunks of request {index} do not say how many tokens they hold").format(
+                index=record.index
+            ),
         )
     shown = sum(record.chunk_tokens)
     if record.completion_tokens not in (None, shown):
         return Unreadable(
             Reason.INCONSISTENT,
-            f"the chunks of request {record.index} show {shown} tokens of "
-            f"{record.completion_tokens}",
+            _("the chunks of request {index} show {shown} tokens of {completion_tokens}").format(
+                index=record.index, shown=shown, completion_tokens=record.completion_tokens
+            ),
         )
     first, *rest = record.chunk_tokens
     if first > 1:
         return Unreadable(
             Reason.MERGED_CHUNKS,
-            f"the first chunk of request {record.index} holds {first} tokens, a prefill gives 1",
+            _("the first chunk of request {index} holds {first} tokens, a prefill gives 1").format(
+                index=record.index, first=first
+            ),
         )
     if (largest := max(rest, default=0)) > k + 1:
         return Unreadable(
             Reason.MERGED_CHUNKS,
-            f"a chunk of request {record.index} holds {largest} tokens, a step at most {k + 1}",
+            _("a chunk of request {index} holds {largest} tokens, a step at most {k}").format(
+                index=record.index, largest=largest, k=k + 1
+            ),
         )
     return StreamSteps(tuple(rest))
 
@@ -80,8 +91,10 @@ def counts_of_request(record: RequestRecord, k: int, drafts_k: bool) -> RequestC
     if not drafts_k:
         return Unreadable(
             Reason.DRAFTS_UNKNOWN,
-            "chunks show what was accepted but not what was drafted: steps of this method draft "
-            f"between 0 and {k} tokens",
+            _(
+                "chunks show what was accepted but not what was drafted: steps of "
+                "this method draft between 0 and {k} tokens"
+            ).format(k=k),
         )
     accepted = tuple(tokens - 1 for tokens in steps.tokens)
     drafted = (k,) * len(accepted)

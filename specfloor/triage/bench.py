@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.triage.tally import Tally
 
 Times = dict[str, dict[str, float]]
@@ -97,11 +98,13 @@ def spec_of(
     tally = Tally(drafts, draft_tokens, accepted_tokens, positions)
     doubt = None
     if accepted_tokens > draft_tokens:
-        doubt = f"{accepted_tokens} tokens accepted of {draft_tokens}"
+        doubt = _("{accepted_tokens} tokens accepted of {draft_tokens}").format(
+            accepted_tokens=accepted_tokens, draft_tokens=draft_tokens
+        )
     elif rate is not None and abs(accepted_tokens / draft_tokens - rate) > _SLACK / 100:
-        doubt = "the acceptance rate is not that of its counts"
+        doubt = _("the acceptance rate is not that of its counts")
     elif length is not None and abs(1 + accepted_tokens / drafts - length) > _SLACK:
-        doubt = "the acceptance length is not that of its counts"
+        doubt = _("the acceptance length is not that of its counts")
     elif positions and abs(sum(positions) - accepted_tokens) > 1 + 1e-4 * drafts * len(positions):
-        doubt = "the positions do not add up to the accepted tokens"
+        doubt = _("the positions do not add up to the accepted tokens")
     return (None, doubt) if doubt else (tally, None)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.ledger.model import Facet, Kind, Ledger, Row, Signature
 from specfloor.ledger.query import Standing, feels_like, missing
 from specfloor.triage.conclusions import Conclusion
@@ -52,21 +53,36 @@ class KnownFix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def mended_in(self) -> str:
         """Which releases have the change first, in words."""
-        shipped = self.first or "no release"
+        shipped = self.first or _("no release")
         return (
             shipped
             if self.first_final in (None, self.first)
-            else (f"{shipped}, then {self.first_final}")
+            else (
+                _("{shipped}, then {first_final}").format(
+                    shipped=shipped, first_final=self.first_final
+                )
+            )
         )
 
     @property
     def sentence(self) -> str:
         """The row in one sentence, without a full stop at the end."""
-        fits = {True: ", figures fit", False: ", figures do not fit", None: ""}[self.fits]
-        avoid = f"; avoided by {' or '.join(self.avoided_by)}" if self.avoided_by else ""
-        return (
-            f"{self.change} ({self.release} is {self.evidence}{fits}): {self.symptom}; "
-            f"mended in {self.mended_in}{avoid}"
+        fits = {True: _(", figures fit"), False: _(", figures do not fit"), None: ""}[self.fits]
+        avoid = (
+            _("; avoided by {avoided_by}").format(avoided_by=_(" or ").join(self.avoided_by))
+            if self.avoided_by
+            else ""
+        )
+        return _(
+            "{change} ({release} is {evidence}{fits}): {symptom}; mended in {mended_in}{avoid}"
+        ).format(
+            change=self.change,
+            release=self.release,
+            evidence=_(self.evidence),
+            fits=fits,
+            symptom=self.symptom,
+            mended_in=self.mended_in,
+            avoid=avoid,
         )
 
 

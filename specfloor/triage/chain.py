@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.ledger.model import Facet, Ledger
 from specfloor.triage.causes import Causes, KnownFix, kinds_of, known_faults
 from specfloor.triage.conclusions import Conclusion
@@ -55,10 +56,10 @@ def _ends(facts: Facts) -> Iterator[Link]:
     off = facts.off_failure
     for ended in facts.said(ENDS):
         alone = off is None and facts.off_served
-        evidence = ("the arm without speculation served the same requests",) if alone else ()
+        evidence = (_("the arm without speculation served the same requests"),) if alone else ()
         step = Step(
-            "serve without --speculative-config and send the same requests",
-            "a failure there too exonerates speculation",
+            _("serve without --speculative-config and send the same requests"),
+            _("a failure there too exonerates speculation"),
         )
         yield _link(Stage.RUN, ended, evidence=evidence, steps=() if off or alone else (step,))
     if off is not None:
@@ -95,8 +96,8 @@ def _acceptance(facts: Facts) -> Iterator[Link]:
 def _configuration(facts: Facts) -> Iterator[Link]:
     for wrong in facts.said(frozenset({Finding.CONFIG_NOT_IN_EFFECT})):
         step = Step(
-            "read `speculative_config` in the first lines of the server's log",
-            "a setting that the release does not know is refused there, or left out",
+            _("read `speculative_config` in the first lines of the server's log"),
+            _("a setting that the release does not know is refused there, or left out"),
         )
         yield _link(Stage.CONFIGURATION, wrong, steps=(step,))
     if facts.said(ACCEPTANCE | SPEED | ENDS | frozenset({Finding.CONFIG_NOT_IN_EFFECT})):
@@ -169,36 +170,42 @@ def _step_cost(facts: Facts) -> Iterator[Link]:
     evidence = []
     if speed.speedup and speed.length and speed.step_cost:
         evidence.append(
-            f"speedup {speed.speedup:.2f} is acceptance length {speed.length:.2f} over step cost "
-            f"{speed.step_cost:.2f}"
+            _(
+                "speedup {speedup:.2f} is acceptance length {length:.2f} over step "
+                "cost {step_cost:.2f}"
+            ).format(speedup=speed.speedup, length=speed.length, step_cost=speed.step_cost)
         )
     eager = facts.setting.get(Facet.EAGER)
     steps = steps_of_step_cost(facts.place, eager=eager)
     if facts.healthy is None and flip is None:
         known = Step(
             facts.place.suite("-k", "acceptance", "--floors", "new-ok"),
-            "acceptance that holds leaves the cost of a step, one that does not the draft",
+            _("acceptance that holds leaves the cost of a step, one that does not the draft"),
         )
         yield Link(
             Stage.STEP_COST,
             first.finding or Finding.SPEED_REGRESSION,
             Confidence.POSSIBLE,
-            "the step may have got dearer, but acceptance is not known to hold",
+            _("the step may have got dearer, but acceptance is not known to hold"),
             tuple(evidence),
             next=(known, *steps),
         )
         return
-    where = "batch, graph or copies between host and device"
+    where = _("batch, graph or copies between host and device")
     if flip:
-        where = f"the batch: {flip}"
+        where = _("the batch: {flip}").format(flip=flip)
     elif eager:
-        where = "eager mode, in which the host starts every operator of draft and target by itself"
+        where = _(
+            "eager mode, in which the host starts every operator of draft and target by itself"
+        )
     yield Link(
         Stage.STEP_COST,
         first.finding or Finding.SPEED_REGRESSION_ACCEPT_OK,
         Confidence.SHOWN if flip else Confidence.LIKELY,
-        f"drafts are accepted and pay less than they should, so a step with drafts costs too "
-        f"much: {where}",
+        _(
+            "drafts are accepted and pay less than they should, so a step with "
+            "drafts costs too much: {where}"
+        ).format(where=where),
         tuple(evidence),
         next=steps,
     )
@@ -214,13 +221,15 @@ def _adaptive(facts: Facts) -> Iterator[Link]:
         Stage.ADAPTIVE,
         Finding.BASELINE_INVALID,
         Confidence.POSSIBLE,
-        "the number of drafted or verified tokens follows the load, which moves acceptance by "
-        "design; goodput and P99 decide whether it pays",
-        tuple(f"in effect: {facet.value}" for facet in settings),
+        _(
+            "the number of drafted or verified tokens follows the load, which moves "
+            "acceptance by design; goodput and P99 decide whether it pays"
+        ),
+        tuple(_("in effect: {facet}").format(facet=facet.value) for facet in settings),
         next=(
             Step(
-                "serve with a constant num_speculative_tokens",
-                "a figure that is back says the adaptation, not the draft",
+                _("serve with a constant num_speculative_tokens"),
+                _("a figure that is back says the adaptation, not the draft"),
             ),
         ),
     )
@@ -246,7 +255,9 @@ def _unknown(facts: Facts, links: list[Link]) -> Iterator[Link]:
         Stage.UNKNOWN,
         Finding.INCONCLUSIVE,
         Confidence.POSSIBLE,
-        "none of the possible causes is shown to be it" if possible else "no known cause fits",
+        _("none of the possible causes is shown to be it")
+        if possible
+        else _("no known cause fits"),
         next=() if facts.sampled else steps_of_device(),
     )
 
@@ -254,15 +265,17 @@ def _unknown(facts: Facts, links: list[Link]) -> Iterator[Link]:
 def _exonerated(facts: Facts) -> Iterator[str]:
     ended = facts.said(ENDS)
     if ended and facts.off_failure is not None:
-        yield "speculation: a launch without it failed too"
+        yield _("speculation: a launch without it failed too")
     if facts.said(SPEED) and facts.healthy and not facts.said(ACCEPTANCE):
-        yield f"the draft: {facts.healthy}"
+        yield _("the draft: {healthy}").format(healthy=facts.healthy)
     if facts.in_effect and not facts.said(frozenset({Finding.CONFIG_NOT_IN_EFFECT})):
-        yield f"the configuration: {facts.in_effect}"
+        yield _("the configuration: {in_effect}").format(in_effect=facts.in_effect)
     if facts.said(ACCEPTANCE) and facts.same_texts:
-        yield f"the target and the devices under it: {facts.same_texts}"
+        yield _("the target and the devices under it: {same_texts}").format(
+            same_texts=facts.same_texts
+        )
     if facts.sampled and not facts.devices:
-        yield "the devices: npu-smi shows none that is unwell or shared"
+        yield _("the devices: npu-smi shows none that is unwell or shared")
 
 
 def _on_ledger(facts: Facts, causes: Causes | None) -> str | None:
@@ -271,10 +284,12 @@ def _on_ledger(facts: Facts, causes: Causes | None) -> str | None:
     if causes.unknown:
         return causes.unknown
     against = sum(fix.fits is False for fix in causes.fixes)
-    told = f"{len(causes.fixes) - against} rows may be behind it"
+    told = _("{fixes} rows may be behind it").format(fixes=len(causes.fixes) - against)
     if against:
-        told += f", {against} more are contradicted by the figures"
-    return f"asked about {causes.release}, up to {causes.as_of}: {told}"
+        told += _(", {against} more are contradicted by the figures").format(against=against)
+    return _("asked about {release}, up to {as_of}: {told}").format(
+        release=causes.release, as_of=causes.as_of, told=told
+    )
 
 
 def _link(

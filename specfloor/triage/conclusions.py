@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.ledger.model import Signature
 from specfloor.triage.findings import Finding
 
@@ -34,7 +35,10 @@ class Conclusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beside: bool = False
 
 
-READ = Conclusion(None, "read; there is nothing to judge it by")
+def nothing_to_judge() -> Conclusion:
+    """Return what is said of a file that was read and shows neither health nor a fault."""
+    return Conclusion(None, _("read; there is nothing to judge it by"))
+
 
 _RANK = {
     finding: rank
@@ -76,7 +80,7 @@ def in_order(conclusions: Iterable[Conclusion]) -> tuple[Conclusion, ...]:
             _RANK.get(c.finding, 0) if c.finding else 0,
         ),
     )
-    return tuple(ranked) or (READ,)
+    return tuple(ranked) or (nothing_to_judge(),)
 
 
 def doubted(found: list[Conclusion], doubt: str | None) -> list[Conclusion]:
@@ -84,7 +88,11 @@ def doubted(found: list[Conclusion], doubt: str | None) -> list[Conclusion]:
     if doubt is None:
         return found
     return [
-        Conclusion(Finding.INCONCLUSIVE, f"looks healthy ({c.reason}), but {doubt}", c.scope)
+        Conclusion(
+            Finding.INCONCLUSIVE,
+            _("looks healthy ({reason}), but {doubt}").format(reason=c.reason, doubt=doubt),
+            c.scope,
+        )
         if c.finding is Finding.EXPECTED
         else c
         for c in found

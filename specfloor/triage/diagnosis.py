@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from specfloor.cells import Cell
+from specfloor.i18n import N_, _
 from specfloor.ledger.model import Signature
 from specfloor.triage.causes import KnownFix
 from specfloor.triage.findings import Finding
@@ -13,31 +14,31 @@ from specfloor.triage.findings import Finding
 class Stage(StrEnum):
     """The links of the chain, in the order that saves days; the hardware is looked at last."""
 
-    RUN = "run"
+    RUN = N_("run")
     """Whether there is something to explain at all: starts, crashes, the arm without drafts."""
-    ACCEPTANCE = "acceptance"
-    CONFIGURATION = "configuration"
+    ACCEPTANCE = N_("acceptance")
+    CONFIGURATION = N_("configuration")
     """Whether what was asked for is in effect."""
-    KNOWN_FIX = "known fix"
+    KNOWN_FIX = N_("known fix")
     """What the release is known to lack."""
-    STEP_COST = "step cost"
+    STEP_COST = N_("step cost")
     """What a step with drafts costs: batch, graph, copies from and to the host."""
-    ADAPTIVE = "adaptive"
+    ADAPTIVE = N_("adaptive")
     """Whether the number of drafted or verified tokens follows the load."""
-    HOST = "host"
+    HOST = N_("host")
     """The devices, by samples of npu-smi."""
-    UNKNOWN = "unknown"
+    UNKNOWN = N_("unknown")
     """Nothing above explains it."""
 
 
 class Confidence(StrEnum):
     """How sure a link is, the surest first."""
 
-    SHOWN = "shown"
+    SHOWN = N_("shown")
     """Measured, with an error rate or an interval that excludes the contrary."""
-    LIKELY = "likely"
+    LIKELY = N_("likely")
     """The figures bear its signature, and nothing known speaks against it."""
-    POSSIBLE = "possible"
+    POSSIBLE = N_("possible")
     """Nothing known rules it out."""
 
 
@@ -49,7 +50,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __str__(self) -> str:
         """Return both in one line."""
-        return f"`{self.command}`: {self.tells}"
+        return _("`{command}`: {tells}").format(command=self.command, tells=self.tells)
 
 
 class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,6 +12,7 @@ from specfloor.catalog.versions import FieldVersion, version_of_image
 from specfloor.host.ascend import is_driver_number
 from specfloor.host.collect_env import EnvironmentText
 from specfloor.host.npu_smi import NpuTable
+from specfloor.i18n import _
 from specfloor.triage.evidence import Warned
 from specfloor.triage.extract import Extract
 from specfloor.triage.given import Given
@@ -80,13 +81,21 @@ def warn_of_environment(
     """Return what to warn of in an environment text."""
     found = [*_of_versions(text, given, catalog), *_of_variables(text, given, catalog, release)]
     if text.source == "collect_env" and text.cann is None:
-        hint = f"; a variable names {text.cann_hint}" if text.cann_hint else ""
-        found.append(Warned("cann_unknown", f"the text does not say the CANN version{hint}"))
+        hint = (
+            _("; a variable names {cann_hint}").format(cann_hint=text.cann_hint)
+            if text.cann_hint
+            else ""
+        )
+        found.append(
+            Warned(
+                "cann_unknown", _("the text does not say the CANN version{hint}").format(hint=hint)
+            )
+        )
     if text.source == "collect_env_upstream":
         found.append(
             Warned(
                 "wrong_script",
-                "this is vLLM's collect_env.py, which knows no NPU; vllm-ascend has its own",
+                _("this is vLLM's collect_env.py, which knows no NPU; vllm-ascend has its own"),
             )
         )
     return found + (warn_of_devices(text.npu, ()) if text.npu else [])
@@ -96,13 +105,20 @@ def warn_of_devices(table: NpuTable, foreign: Collection[int]) -> list[Warned]:
     """Return what to warn of in a table of devices."""
     found = []
     if foreign:
-        pids = ", ".join(map(str, foreign))
-        found.append(Warned("shared_device", f"processes of others use the chips: {pids}"))
+        pids = _(", ").join(map(str, foreign))
+        found.append(
+            Warned(
+                "shared_device", _("processes of others use the chips: {pids}").format(pids=pids)
+            )
+        )
     if table.full:
-        npus = ", ".join(map(str, table.full))
-        found.append(Warned("memory_full", f"the memory of NPU {npus} is full"))
+        npus = _(", ").join(map(str, table.full))
+        found.append(Warned("memory_full", _("the memory of NPU {npus} is full").format(npus=npus)))
     if table.unwell:
-        told = ", ".join(f"NPU {d.npu} chip {d.chip}: {d.health}" for d in table.unwell)
+        told = _(", ").join(
+            _("NPU {npu} chip {chip}: {health}").format(npu=d.npu, chip=d.chip, health=d.health)
+            for d in table.unwell
+        )
         found.append(Warned("device_unwell", told))
     return found
 
@@ -110,21 +126,25 @@ def warn_of_devices(table: NpuTable, foreign: Collection[int]) -> list[Warned]:
 def _of_versions(text: EnvironmentText, given: Given, catalog: Catalog) -> list[Warned]:
     found = []
     if text.vllm_declared:
-        message = "VLLM_VERSION is set by hand; it says nothing of the vLLM that is installed"
+        message = _("VLLM_VERSION is set by hand; it says nothing of the vLLM that is installed")
         found.append(Warned("version_declared", message))
     tag = given.config.get("image_tag") or given.config.get("image")
     ours = text.vllm_ascend
     if isinstance(tag, str) and ours is not None:
         tagged = _of_tag(tag)
         if tagged is not None and tagged.version != ours.version:
-            message = f"the image is tagged {tag} and holds vllm-ascend {ours.raw}"
+            message = _("the image is tagged {tag} and holds vllm-ascend {raw}").format(
+                tag=tag, raw=ours.raw
+            )
             found.append(Warned("image_tag_differs", message))
     if text.vllm and ours and (fault := pair_fault(catalog, text.vllm, ours)):
         found.append(Warned("version_pair", fault))
     told = given.config.get("cann")
     for cann in dict.fromkeys((text.cann, told if isinstance(told, str) else None)):
         if cann is not None and is_driver_number(cann):
-            message = f"CANN {cann} is the number of a driver, and not a version of CANN"
+            message = _("CANN {cann} is the number of a driver, and not a version of CANN").format(
+                cann=cann
+            )
             found.append(Warned("driver_as_cann", message))
     return found
 
@@ -134,12 +154,23 @@ def _of_variables(
 ) -> list[Warned]:
     found = []
     for name, meant in unknown_variables(text, variables_known(given, catalog)).items():
-        hint = f"; {meant} is one" if meant else ""
-        found.append(Warned("unknown_variable", f"{name} is no variable that is read{hint}"))
+        hint = _("; {meant} is one").format(meant=meant) if meant else ""
+        found.append(
+            Warned(
+                "unknown_variable",
+                _("{name} is no variable that is read{hint}").format(name=name, hint=hint),
+            )
+        )
     if release in catalog.releases:
         for one in unread(catalog, catalog.releases[release], text.variables):
-            other = f"; {one.replaced_by} stands for it" if one.replaced_by else ""
-            message = f"{release} does not read {one.name} (last read by {one.last_read}){other}"
+            other = (
+                _("; {replaced_by} stands for it").format(replaced_by=one.replaced_by)
+                if one.replaced_by
+                else ""
+            )
+            message = _("{release} does not read {one} (last read by {last_read}){other}").format(
+                release=release, one=one.name, last_read=one.last_read, other=other
+            )
             found.append(Warned("variable_not_read", message))
     return found
 

@@ -9,6 +9,7 @@ import msgspec
 from specfloor.catalog import load_catalog
 from specfloor.errors import UsageError
 from specfloor.host.collect_env import EnvironmentText
+from specfloor.i18n import _
 from specfloor.ledger import read_ledger
 from specfloor.ledger.model import Facet
 from specfloor.ledger.names import find_family, ledger_method
@@ -95,12 +96,12 @@ def _facts(
         conclusions=tuple(c for c in conclusions if c not in devices),
         place=Place(release=release, family=family, method=method, k=k),
         release=release,
-        unasked=None if release else "not asked: the release is not known; give --release",
+        unasked=None if release else _("not asked: the release is not known; give --release"),
         family=family,
         method=method,
-        healthy="acceptance is as it should be" if healthy else None,
+        healthy=_("acceptance is as it should be") if healthy else None,
         seen=tuple(
-            Seen(c.signature, "; ".join(c.evidence) or c.reason)
+            Seen(c.signature, _("; ").join(c.evidence) or c.reason)
             for c in shown[:1]
             if c.signature is not None
         ),

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from specfloor.i18n import _
 from specfloor.ledger.model import Signature
 from specfloor.triage.conclusions import Conclusion, doubted
 from specfloor.triage.evidence import Group, Part
@@ -79,7 +80,7 @@ def expected_of(compared: Mapping[str, Group], given: Given) -> Expected | None:
             first = () if base.per_position_0 is None else (base.per_position_0,)
             points = base.tolerance_points
             return Expected(
-                "the baseline",
+                _("the baseline"),
                 rate,
                 TOLERANCE if points is None else points / 100,
                 base.k,
@@ -91,7 +92,7 @@ def expected_of(compared: Mapping[str, Group], given: Given) -> Expected | None:
         tally = compared[role].tally if role in compared else None
         if tally is not None and tally.rate is not None and tally.draft_tokens >= ZERO_TOKENS:
             return Expected(
-                f"the {role} run",
+                _("the {role} run").format(role=role),
                 tally.rate,
                 k=len(tally.positions) or None,
                 length=None if tally.emitted_tokens is not None else tally.length,
@@ -118,19 +119,23 @@ def acceptance_of(group: Group, expected: Expected | None, given: Given) -> list
     if tally is None:
         return _of_bare_rate(group, expected, scope)
     if expected is not None and expected.k and group.k and expected.k != group.k:
-        reason = f"{expected.source} is of k = {expected.k} and this is k = {group.k}"
+        reason = _("{source} is of k = {expected} and this is k = {k}").format(
+            source=expected.source, expected=expected.k, k=group.k
+        )
         return [Conclusion(Finding.BASELINE_INVALID, reason, scope), *_absolute(group, scope)]
     faults = _engine_faults(group, expected, scope) or _run_faults(group, expected, scope)
     if given.synthetic:
-        reason = "acceptance is set by the rejection sampler, not by the draft"
+        reason = _("acceptance is set by the rejection sampler, not by the draft")
         return [Conclusion(Finding.WORKLOAD_INVALID, reason, scope)]
     compared = [c for c in faults if c.finding is Finding.ACCEPT_REGRESSION]
     if compared and expected is not None and given.adaptive:
-        reason = "drafts are adaptive: acceptance falls by design; speed and accuracy decide"
+        reason = _("drafts are adaptive: acceptance falls by design; speed and accuracy decide")
         faults = [c for c in faults if c not in compared]
         faults.append(Conclusion(Finding.BASELINE_INVALID, reason, scope))
     if tally.draft_tokens >= PERFECT_TOKENS and (tally.rate or 0) >= PERFECT_RATE:
-        reason = f"{tally.rate:.1%} of {tally.draft_tokens:,} draft tokens accepted"
+        reason = _("{rate:.1%} of {draft_tokens:,} draft tokens accepted").format(
+            rate=tally.rate, draft_tokens=tally.draft_tokens
+        )
         shape = _shape(extreme(profile_of(tally)))
         faults.append(Conclusion(Finding.SUSPICIOUS_ACCEPTANCE, reason, scope, **shape))
     if faults or expected is None:
@@ -145,21 +150,33 @@ def _health(group: Group, tally: Tally, expected: Expected, scope: dict[str, Any
         default=tally,
     )
     standing = standing_of(tally, expected)
-    told = f"{tally.rate:.1%}" if tally.rate is not None else "an unknown rate"
+    told = f"{tally.rate:.1%}" if tally.rate is not None else _("an unknown rate")
     if standing is Standing.UNSURE or standing_of(worst, expected) is Standing.BELOW:
-        drafts = f"{tally.drafts} drafts" if tally.drafts else f"{tally.draft_tokens} draft tokens"
-        reason = f"{drafts} are too few to tell {told} from {expected.rate:.1%}"
+        drafts = (
+            _("{drafts} drafts").format(drafts=tally.drafts)
+            if tally.drafts
+            else _("{draft_tokens} draft tokens").format(draft_tokens=tally.draft_tokens)
+        )
+        reason = _("{drafts} are too few to tell {told} from {rate:.1%}").format(
+            drafts=drafts, told=told, rate=expected.rate
+        )
         return Conclusion(
             Finding.INCONCLUSIVE,
             reason,
             scope,
-            next=("send more requests of the same workload and give the log or metrics again",),
+            next=(_("send more requests of the same workload and give the log or metrics again"),),
         )
-    reason = f"{told} accepted where {expected.source} has {expected.rate:.1%}"
+    reason = _("{told} accepted where {source} has {rate:.1%}").format(
+        told=told, source=expected.source, rate=expected.rate
+    )
     silent = [name for run in group.runs for name in run.generating]
     if silent:
         scope = {**scope, "engines": silent}
-        return Conclusion(Finding.TOPOLOGY, f"engines generate without drafts: {silent}", scope)
+        return Conclusion(
+            Finding.TOPOLOGY,
+            _("engines generate without drafts: {silent}").format(silent=silent),
+            scope,
+        )
     return Conclusion(Finding.EXPECTED, reason, scope)
 
 
@@ -168,9 +185,9 @@ def _of_bare_rate(
 ) -> list[Conclusion]:
     if group.bare_rate is None:
         return []
-    reason = (
-        f"V0's gauge says {group.bare_rate:.1%} since the start, of an unknown number of drafts"
-    )
+    reason = _(
+        "V0's gauge says {bare_rate:.1%} since the start, of an unknown number of drafts"
+    ).format(bare_rate=group.bare_rate)
     if expected is None and group.bare_rate >= ZERO_RATE:
         return []
     return [Conclusion(Finding.INCONCLUSIVE, reason, scope)]
@@ -193,14 +210,16 @@ def _engine_faults(
     enough = [name for name, t in tallies.items() if t.draft_tokens >= ZERO_TOKENS]
     if not ill or not set(enough) - set(ill):
         return []
-    told = ", ".join(f"{name} ({tallies[name].rate:.1%})" for name in ill)
+    told = _(", ").join(f"{name} ({tallies[name].rate:.1%})" for name in ill)
     others = total(t for name, t in tallies.items() if name not in ill)
-    rest = f"{others.rate:.1%}" if others and others.rate is not None else "unknown"
+    rest = f"{others.rate:.1%}" if others and others.rate is not None else _("unknown")
     worst = tallies[ill[0]]
     return [
         Conclusion(
             Finding.TOPOLOGY,
-            f"only some engines are affected: {told}; the others accept {rest}",
+            _("only some engines are affected: {told}; the others accept {rest}").format(
+                told=told, rest=rest
+            ),
             {**scope, "engines": sorted(ill)},
             **_shape(extreme(profile_of(worst))),
         )
@@ -236,7 +255,9 @@ def _run_faults(group: Group, expected: Expected | None, scope: dict[str, Any]) 
             found.append(
                 Conclusion(
                     Finding.ACCEPT_DRIFT,
-                    f"acceptance falls inside one run, from {first:.1%} to {last:.1%}",
+                    _("acceptance falls inside one run, from {first:.1%} to {last:.1%}").format(
+                        first=first, last=last
+                    ),
                     scope,
                     signature=Signature.DECAYS,
                 )
@@ -261,23 +282,29 @@ def _absolute(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
     if not dead:
         return []
     first = tally.per_position[dead[0] - 1]
-    reason = (
-        f"positions {dead[0]} to {dead[-1]} accept next to nothing, though position "
-        f"{dead[0] - 1} is accepted in {first:.0%} of the drafts"
-    )
+    reason = _(
+        "positions {first} to {last} accept next to nothing, though position "
+        "{alive} is accepted in {rate:.0%} of the drafts"
+    ).format(first=dead[0], last=dead[-1], alive=dead[0] - 1, rate=first)
     return [
         Conclusion(
             Finding.ACCEPT_REGRESSION,
             reason,
             {**scope, "positions": list(dead)},
             signature=Signature.LATER_POSITIONS,
-            evidence=(f"position {dead[0]} after the one before it: {profile.after[dead[0]]}",),
+            evidence=(
+                _("position {dead} after the one before it: {after}").format(
+                    dead=dead[0], after=profile.after[dead[0]]
+                ),
+            ),
         )
     ]
 
 
 def _zero(tally: Tally, scope: dict[str, Any]) -> Conclusion:
-    reason = f"{tally.accepted_tokens} of {tally.draft_tokens:,} draft tokens accepted"
+    reason = _("{accepted_tokens} of {draft_tokens:,} draft tokens accepted").format(
+        accepted_tokens=tally.accepted_tokens, draft_tokens=tally.draft_tokens
+    )
     return Conclusion(Finding.ACCEPT_ZERO, reason, scope, **_shape(extreme(profile_of(tally))))
 
 
@@ -293,7 +320,7 @@ def _between_runs(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
         assert before.tally is not None
         assert after.tally is not None
         was = Expected(
-            "the run before", before.tally.rate or 0.0, TOLERANCE + UNSEEN, tally=before.tally
+            _("the run before"), before.tally.rate or 0.0, TOLERANCE + UNSEEN, tally=before.tally
         )
         last = runs[-1].tally
         if before.tally.draft_tokens < ZERO_TOKENS or len(before.tally.positions) != len(
@@ -303,10 +330,13 @@ def _between_runs(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
         if standing_of(after.tally, was) is not Standing.BELOW or last is None:
             continue
         if standing_of(last, was) is Standing.BELOW:
-            reason = (
-                f"{before.tally.rate:.1%} accepted before the restart"
-                f"{f' ({before.version})' if before.version else ''}, "
-                f"{after.tally.rate:.1%} after it{f' ({after.version})' if after.version else ''}"
+            reason = _(
+                "{before:.1%} accepted before the restart{old}, {rate:.1%} after it{new}"
+            ).format(
+                before=before.tally.rate,
+                old=f" ({before.version})" if before.version else "",
+                rate=after.tally.rate,
+                new=f" ({after.version})" if after.version else "",
             )
             return [
                 Conclusion(
@@ -314,8 +344,8 @@ def _between_runs(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
                     reason,
                     {
                         **scope,
-                        "from": before.version or f"run {number}",
-                        "to": after.version or f"run {number + 1}",
+                        "from": before.version or _("run {number}").format(number=number),
+                        "to": after.version or _("run {number}").format(number=number + 1),
                     },
                     **_shape(_shape_of_loss(after.tally, was)),
                 )
@@ -324,12 +354,16 @@ def _between_runs(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
 
 
 def _regression(tally: Tally, expected: Expected, scope: dict[str, Any]) -> Conclusion:
-    reason = f"{tally.rate:.1%} accepted where {expected.source} has {expected.rate:.1%}"
+    reason = _("{rate:.1%} accepted where {source} has {expected:.1%}").format(
+        rate=tally.rate, source=expected.source, expected=expected.rate
+    )
     profile = profile_of(tally)
     fallen = dead_positions(profile) or fallen_positions(profile, expected.positions)
     if fallen and len(expected.positions) > 1:
         scope = {**scope, "positions": list(fallen)}
-        reason += f"; positions {', '.join(map(str, fallen))} (from 0) fell"
+        reason += _("; positions {fallen} (from 0) fell").format(
+            fallen=_(", ").join(map(str, fallen))
+        )
     return Conclusion(
         Finding.ACCEPT_REGRESSION,
         reason,
@@ -375,7 +409,7 @@ def _ends(group: Group) -> list[Conclusion]:
         found.append(
             Conclusion(
                 finding,
-                f"the run ended with a failure: {run.failure.cause}",
+                _("the run ended with a failure: {cause}").format(cause=run.failure.cause),
                 _scope(group),
             )
         )
@@ -387,8 +421,10 @@ def _lost_comparison(compared: Mapping[str, Group], expected: Expected | None) -
     given = next((compared[role] for role in _EXPECTATIONS if role in compared), None)
     if expected is not None or given is None:
         return []
-    why = given.nothing or f"it drafted fewer than {ZERO_TOKENS} tokens"
-    reason = f"nothing to compare with: the {given.role} run says no acceptance ({why})"
+    why = given.nothing or _("it drafted fewer than {least} tokens").format(least=ZERO_TOKENS)
+    reason = _("nothing to compare with: the {role} run says no acceptance ({why})").format(
+        role=given.role, why=why
+    )
     return [Conclusion(Finding.BASELINE_INVALID, reason, {"arm": given.role})]
 
 
@@ -397,7 +433,9 @@ def _off_end(off: Group | None) -> list[Conclusion]:
     failure = next((run.failure for run in off.runs if run.failure), None) if off else None
     if failure is None:
         return []
-    reason = f"the arm without speculation ended with a failure: {failure.cause}"
+    reason = _("the arm without speculation ended with a failure: {cause}").format(
+        cause=failure.cause
+    )
     return [Conclusion(Finding.BASELINE_INVALID, reason, {"arm": OFF})]
 
 
@@ -406,12 +444,16 @@ def _configuration_of(group: Group, given: Given) -> list[Conclusion]:
     asked = given.config.get("k", given.config.get("num_speculative_tokens"))
     scope = _scope(group)
     if isinstance(asked, int) and group.tally is not None and group.k not in (None, asked):
-        reason = f"k = {asked} was asked for and the server drafts k = {group.k}"
+        reason = _("k = {asked} was asked for and the server drafts k = {k}").format(
+            asked=asked, k=group.k
+        )
         return [Conclusion(Finding.CONFIG_NOT_IN_EFFECT, reason, scope)]
     method = given.config.get("method")
     done = next((run.method for run in group.runs if run.method), None)
     if isinstance(method, str) and done and not _same_method(method, done):
-        reason = f"method {method} was asked for and the server does {done}"
+        reason = _("method {method} was asked for and the server does {done}").format(
+            method=method, done=done
+        )
         return [Conclusion(Finding.CONFIG_NOT_IN_EFFECT, reason, scope)]
     return []
 
@@ -429,7 +471,7 @@ def _silent(subjects: Sequence[Group]) -> list[Conclusion]:
     for group in silent:
         if (loud and group.role == "prefill") or any(run.failure for run in group.runs):
             continue
-        reason = group.nothing or "there is no acceptance in it"
+        reason = group.nothing or _("there is no acceptance in it")
         found.append(Conclusion(Finding.NO_DATA, reason, _scope(group), next=_capture(group)))
     return found
 
@@ -437,11 +479,13 @@ def _silent(subjects: Sequence[Group]) -> list[Conclusion]:
 def _capture(group: Group) -> tuple[str, ...]:
     off = any(run.speculates is False for run in group.runs)
     return (
-        "start the server with --speculative-config"
+        _("start the server with --speculative-config")
         if off
-        else "check in the log's start lines that speculative_config is not None",
-        "capture /metrics before and after a load of a few hundred requests, "
-        "or the log with `SpecDecoding metrics` lines (not with --disable-log-stats)",
+        else _("check in the log's start lines that speculative_config is not None"),
+        _(
+            "capture /metrics before and after a load of a few hundred requests, or "
+            "the log with `SpecDecoding metrics` lines (not with --disable-log-stats)"
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.ledger.model import Signature
 from specfloor.triage.bench import BenchRun
 from specfloor.triage.conclusions import ACCEPTANCE_FAULTS, Conclusion, doubted
@@ -46,7 +47,9 @@ def judge_bench(arms: Sequence[Arm], given: Given) -> list[Conclusion]:
     if failed:
         worst = max(failed, key=lambda arm: arm.run.failed_share)
         sent = (worst.run.completed or 0) + (worst.run.failed or 0)
-        reason = f"{worst.run.failed} of {sent} requests failed in {worst.file}"
+        reason = _("{failed} of {sent} requests failed in {file}").format(
+            failed=worst.run.failed, sent=sent, file=worst.file
+        )
         return [Conclusion(Finding.BASELINE_INVALID, reason, {"file": worst.file})]
     base = [arm for arm in arms if arm.arm in COMPARED_WITH]
     tried = [arm for arm in arms if arm.arm not in COMPARED_WITH]
@@ -55,7 +58,9 @@ def judge_bench(arms: Sequence[Arm], given: Given) -> list[Conclusion]:
         return [_workload_invalid(arms, given)]
     found: list[Conclusion] = []
     if bad := [arm for arm in base if arm.arm == OFF and arm.run.spec]:
-        reason = f"{bad[0].file} is the arm without speculation and reports drafts"
+        reason = _("{file} is the arm without speculation and reports drafts").format(
+            file=bad[0].file
+        )
         return [Conclusion(Finding.BASELINE_INVALID, reason, {"file": bad[0].file})]
     adaptive = given.adaptive
     for arm in tried:
@@ -66,7 +71,7 @@ def judge_bench(arms: Sequence[Arm], given: Given) -> list[Conclusion]:
     if pairs:
         found += _compare_arms(pairs, found, given)
     elif base and tried:
-        reason = "no two reports of the arms are of the same concurrency"
+        reason = _("no two reports of the arms are of the same concurrency")
         found.append(Conclusion(Finding.BASELINE_INVALID, reason))
     elif not with_spec:
         found.append(_bench_without_acceptance(arms))
@@ -96,7 +101,9 @@ def _lacking(off: Arm, on: Arm) -> str | None:
     for metric in METRICS:
         known = [cost_ratio(metric, arm.run, arm.run) is not None for arm in (off, on)]
         if known[0] != known[1]:
-            return f"{(off, on)[known[0]].file} has no {metric} and the other report has"
+            return _("{file} has no {metric} and the other report has").format(
+                file=(off, on)[known[0]].file, metric=metric
+            )
     return None
 
 
@@ -123,15 +130,19 @@ def _compare_arms(
             return [*told, _loss(metric, costs, pairs[0][0].arm, healthy=healthy)]
     gain = [cost_ratio("tpot", off.run, on.run) for off, on in pairs]
     if all(ratio is None for ratio in gain):
-        return [*told, Conclusion(Finding.NO_DATA, "the reports have no times in common")]
+        return [*told, Conclusion(Finding.NO_DATA, _("the reports have no times in common"))]
     clear = all(ratio is not None and ratio < 1 - CLEAR_GAIN for ratio in gain)
     if not healthy and (not clear or given.baseline is not None):
-        reason = "not slower, and no acceptance in the reports to say more"
+        reason = _("not slower, and no acceptance in the reports to say more")
         return [*told, Conclusion(Finding.NO_DATA, reason, beside=True)]
-    ratios_told = ", ".join(f"{ratio:.2f}" for ratio in gain if ratio is not None)
-    reason = f"time per output token is {ratios_told} of that of {pairs[0][0].arm}"
+    ratios_told = _(", ").join(f"{ratio:.2f}" for ratio in gain if ratio is not None)
+    reason = _("time per output token is {ratios_told} of that of {arm}").format(
+        ratios_told=ratios_told, arm=pairs[0][0].arm
+    )
     if given.adaptive:
-        reason = f"speed and accuracy decide where drafts are adaptive: {reason}"
+        reason = _("speed and accuracy decide where drafts are adaptive: {reason}").format(
+            reason=reason
+        )
     return [*told, Conclusion(Finding.EXPECTED, reason)]
 
 
@@ -165,11 +176,16 @@ def _loss(
     if flip:
         return Conclusion(
             Finding.BATCH_FLIP,
-            f"faster up to {flip[0]} requests at once and slower from {flip[1]} on",
+            _("faster up to {low} requests at once and slower from {high} on").format(
+                low=flip[0], high=flip[1]
+            ),
             {"last_win": flip[0], "first_loss": flip[1]},
             next=(
-                "let k depend on the batch (num_speculative_tokens_per_batch_size), or serve "
-                f"fewer than {flip[1]} requests an engine",
+                _(
+                    "let k depend on the batch "
+                    "(num_speculative_tokens_per_batch_size), or serve fewer than "
+                    "{flip} requests an engine"
+                ).format(flip=flip[1]),
             ),
         )
     scope: dict[str, Any] = {"metric": metric}
@@ -177,7 +193,9 @@ def _loss(
     if len(lost) < len(by_concurrency):
         scope["concurrency"] = sorted(lost)
     worst = max(ratio for _, ratio in costs)
-    told = f"{metric} costs {worst:.2f} times that of {base}"
+    told = _("{metric} costs {worst:.2f} times that of {base}").format(
+        metric=metric, worst=worst, base=base
+    )
     return slower(told, healthy=healthy, scope=scope)
 
 
@@ -202,12 +220,16 @@ def _under_load(pairs: Sequence[tuple[Arm, Arm]]) -> list[Conclusion]:
     least, most = arms[0].run.spec, arms[-1].run.spec
     assert least is not None
     assert most is not None
-    was = Expected("the lowest concurrency", least.rate or 0.0, TOLERANCE + UNSEEN)
+    was = Expected(_("the lowest concurrency"), least.rate or 0.0, TOLERANCE + UNSEEN)
     if standing_of(most, was) is not Standing.BELOW:
         return []
-    reason = (
-        f"{least.rate:.1%} accepted at {arms[0].run.concurrency} requests at once, "
-        f"{most.rate:.1%} at {arms[-1].run.concurrency}"
+    reason = _(
+        "{rate:.1%} accepted at {few} requests at once, {rate_under_load:.1%} at {many}"
+    ).format(
+        rate=least.rate,
+        few=arms[0].run.concurrency,
+        rate_under_load=most.rate,
+        many=arms[-1].run.concurrency,
     )
     scope = {"concurrency": arms[-1].run.concurrency}
     return [Conclusion(Finding.ACCEPT_REGRESSION, reason, scope, signature=Signature.DECAYS)]
@@ -216,13 +238,15 @@ def _under_load(pairs: Sequence[tuple[Arm, Arm]]) -> list[Conclusion]:
 def _unlike(base: BenchRun, tried: BenchRun) -> str | None:
     """Return why two reports cannot be compared; None when they can."""
     for what, one, other, most in (
-        ("input tokens a request", base.input_each, tried.input_each, _ALIKE),
-        ("output tokens a request", base.output_each, tried.output_each, _ALIKE),
+        (_("input tokens a request"), base.input_each, tried.input_each, _ALIKE),
+        (_("output tokens a request"), base.output_each, tried.output_each, _ALIKE),
         ("requests", base.completed, tried.completed, AS_MANY),
-        ("requests at once", base.concurrency, tried.concurrency, AS_MANY),
+        (_("requests at once"), base.concurrency, tried.concurrency, AS_MANY),
     ):
         if one and other is not None and abs(other / one - 1) > most:
-            return f"the arms differ: {one:g} and {other:g} {what}"
+            return _("the arms differ: {one:g} and {other:g} {what}").format(
+                one=one, other=other, what=what
+            )
     return None
 
 
@@ -235,26 +259,28 @@ def _accuracy(given: Given) -> list[Conclusion]:
     tried = [value for name, value in known.items() if name not in COMPARED_WITH]
     if not base or not tried or base[0] - min(tried) <= ACCURACY_LOSS:
         return []
-    reason = f"accuracy falls from {base[0]:g} to {min(tried):g}"
+    reason = _("accuracy falls from {base:g} to {tried:g}").format(base=base[0], tried=min(tried))
     return [Conclusion(Finding.OUTPUT_BROKEN, reason)]
 
 
 def _bench_without_acceptance(arms: Sequence[Arm]) -> Conclusion:
     doubt = next((f"{arm.file}: {arm.run.doubt}" for arm in arms if arm.run.doubt), None)
     if doubt or not arms:
-        reason = doubt or "no report could be read: the file is cut or damaged"
+        reason = doubt or _("no report could be read: the file is cut or damaged")
     elif any(arm.run.length_estimate for arm in arms):
-        reason = "no acceptance counters in the report; time between chunks gives only an estimate"
+        reason = _(
+            "no acceptance counters in the report; time between chunks gives only an estimate"
+        )
     elif arms and arms[0].run.tool == "vllm":
-        reason = (
+        reason = _(
             "no Speculative Decoding block in the report: speculation is off, or too old a vLLM"
         )
     else:
-        reason = "no acceptance in this report"
+        reason = _("no acceptance in this report")
     return Conclusion(
         Finding.NO_DATA,
         reason,
-        next=("capture /metrics before and after the benchmark",),
+        next=(_("capture /metrics before and after the benchmark"),),
         beside=True,
     )
 
@@ -266,9 +292,9 @@ def _random(arms: Sequence[Arm], given: Given) -> bool:
 
 def _workload_invalid(arms: Sequence[Arm], given: Given) -> Conclusion:
     forced = any(arm.run.ignore_eos for arm in arms) or given.setting("ignore_eos") is True
-    reason = "random tokens" + (", ignore_eos" if forced else "")
+    reason = _("random tokens") + (_(", ignore_eos") if forced else "")
     return Conclusion(
         Finding.WORKLOAD_INVALID,
-        f"{reason}: such a workload says nothing about acceptance",
-        next=("benchmark with prompts of the domain, natural stops, and temperature as in use",),
+        _("{reason}: such a workload says nothing about acceptance").format(reason=reason),
+        next=(_("benchmark with prompts of the domain, natural stops, and temperature as in use"),),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from specfloor.host.npu_smi import NpuTable
+from specfloor.i18n import _
 from specfloor.triage.conclusions import Conclusion
 from specfloor.triage.findings import Finding
 
@@ -10,24 +11,39 @@ from specfloor.triage.findings import Finding
 def judge_npu(table: NpuTable, server_pids: Sequence[int]) -> list[Conclusion]:
     """Judge a table of devices: who else is on them, and are they well."""
     if table.error:
-        return [Conclusion(Finding.NO_DATA, f"npu-smi error: {table.error}", beside=True)]
+        return [
+            Conclusion(
+                Finding.NO_DATA, _("npu-smi error: {error}").format(error=table.error), beside=True
+            )
+        ]
     found = []
     foreign = foreign_pids(table, server_pids)
     if foreign:
-        pids = ", ".join(map(str, foreign))
-        reason = f"other processes use the chips (pids {pids}); a measurement here is not valid"
+        pids = _(", ").join(map(str, foreign))
+        reason = _(
+            "other processes use the chips (pids {pids}); a measurement here is not valid"
+        ).format(pids=pids)
         scope = {"pids": list(foreign)}
         found = [
             Conclusion(Finding.BASELINE_INVALID, reason, scope),
-            Conclusion(Finding.HARDWARE, "the chips are shared", scope),
+            Conclusion(Finding.HARDWARE, _("the chips are shared"), scope),
         ]
     bad = [device for device in table.devices if device.fails]
     if bad:
-        names = ", ".join(f"NPU {d.npu} chip {d.chip} ({d.health})" for d in bad)
+        names = _(", ").join(
+            _("NPU {npu} chip {chip} ({health})").format(npu=d.npu, chip=d.chip, health=d.health)
+            for d in bad
+        )
         scope = {"npus": sorted({d.npu for d in bad})}
         found += [
-            Conclusion(Finding.BASELINE_INVALID, f"devices are unwell: {names}", scope),
-            Conclusion(Finding.HARDWARE, f"devices are unwell: {names}", scope),
+            Conclusion(
+                Finding.BASELINE_INVALID,
+                _("devices are unwell: {names}").format(names=names),
+                scope,
+            ),
+            Conclusion(
+                Finding.HARDWARE, _("devices are unwell: {names}").format(names=names), scope
+            ),
         ]
     return found
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from specfloor.i18n import _
 from specfloor.triage.conclusions import ACCEPTANCE_FAULTS, Conclusion, doubted
 from specfloor.triage.evidence import Group
 from specfloor.triage.findings import Finding
@@ -37,7 +38,9 @@ def speed_of_logs(
         return [Conclusion(Finding.BASELINE_INVALID, unlike)]
     if off.speed is None or on.speed is None:
         return []
-    told = f"{off.speed.typical:.1f} tokens/s {off.role} and {on.speed.typical:.1f} {on.role or ON}"
+    told = _("{before:.1f} tokens/s {old} and {after:.1f} {new}").format(
+        before=off.speed.typical, old=off.role, after=on.speed.typical, new=on.role or ON
+    )
     if on.speed.typical < (1 - SPEED_LOSS) * off.speed.typical:
         ill = any(c.finding in ACCEPTANCE_FAULTS for c in found)
         return [slower(told, healthy=on.tally is not None and not ill, scope={})]
@@ -49,17 +52,16 @@ def speed_of_logs(
 def _unlike(off: Group, on: Group, given: Given) -> str | None:
     """Return why two arms cannot be compared; None when they can."""
     if off.role == OFF and off.tally is not None:
-        return "the arm without speculation has drafts"
+        return _("the arm without speculation has drafts")
     if off.role == OFF and off.speed is None and on.speed is not None:
-        return "the arm without speculation shows no speed to compare with"
+        return _("the arm without speculation shows no speed to compare with")
     if off.speed is None or on.speed is None or given.config.get("same_load") is True:
         return None
     if abs(on.speed.running / (off.speed.running or 1) - 1) <= AS_MANY:
         return None
-    return (
-        f"the arms ran {off.speed.running:.1f} and {on.speed.running:.1f} requests at once; "
-        "their speeds cannot be compared"
-    )
+    return _(
+        "the arms ran {off:.1f} and {on:.1f} requests at once; their speeds cannot be compared"
+    ).format(off=off.speed.running, on=on.speed.running)
 
 
 def slower(told: str, *, healthy: bool, scope: dict[str, Any]) -> Conclusion:
@@ -67,12 +69,12 @@ def slower(told: str, *, healthy: bool, scope: dict[str, Any]) -> Conclusion:
     if healthy:
         return Conclusion(
             Finding.SPEED_REGRESSION_ACCEPT_OK,
-            f"slower though drafts are accepted: {told}",
+            _("slower though drafts are accepted: {told}").format(told=told),
             scope,
         )
     return Conclusion(
         Finding.SPEED_REGRESSION,
-        f"slower, and acceptance is not known: {told}",
+        _("slower, and acceptance is not known: {told}").format(told=told),
         scope,
-        next=("capture acceptance of the same run: /metrics before and after it",),
+        next=(_("capture acceptance of the same run: /metrics before and after it"),),
     )

@@ -7,6 +7,7 @@ import msgspec
 from specfloor.catalog import Catalog
 from specfloor.cells import Cell
 from specfloor.experiments.base import ExperimentJudgement
+from specfloor.i18n import _
 from specfloor.judge.book import JudgementBook
 from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
 from specfloor.judge.configuration import ConfigurationJudgement
@@ -115,7 +116,9 @@ def facts_of(
     fell = any(c.finding in ACCEPTANCE for c in conclusions)
     engines = odd_ones(acceptance.figures.engines) if acceptance and acceptance.figures else {}
     if fell and engines:
-        reason = f"only some engines are affected: {'; '.join(engines.values())}"
+        reason = _("only some engines are affected: {engines}").format(
+            engines=_("; ").join(engines.values())
+        )
         conclusions = (Conclusion(Finding.TOPOLOGY, reason), *conclusions)
     outputs = acceptance.outputs if acceptance else None
     summaries = _summaries(cell, hosts or {})
@@ -143,7 +146,7 @@ def facts_of(
         in_effect=_in_effect(configuration) if configuration else None,
         off_failure=off_failure,
         off_served=bool(outputs),
-        same_texts=f"{outputs} prompts got the text of the off arm"
+        same_texts=_("{outputs} prompts got the text of the off arm").format(outputs=outputs)
         if outputs and outputs.share >= SAME_TEXTS
         else None,
         speed=_speed(result.speed, siblings),
@@ -186,14 +189,16 @@ def _healthy(acceptance: AcceptanceJudgement) -> str | None:
     if acceptance.verdict is not Verdict.PASS or mean is None or acceptance.floor is None:
         return None
     floor = acceptance.floor
-    return f"{floor.quantity} {mean.value:.3f} ({mean.how}) holds the floor {floor.value:g}"
+    return _("{quantity} {mean:.3f} ({how}) holds the floor {floor:g}").format(
+        quantity=floor.quantity, mean=mean.value, how=mean.how, floor=floor.value
+    )
 
 
 def _in_effect(configuration: ConfigurationJudgement) -> str | None:
     if configuration.verdict is not Verdict.PASS:
         return None
     held = sum(check.holds is True for check in configuration.checks)
-    return f"it is in effect, by {held} checks"
+    return _("it is in effect, by {held} checks").format(held=held)
 
 
 def _whole(result: CellResult) -> Share | None:
@@ -219,10 +224,14 @@ def _tiers(result: CellResult, siblings: Sequence[CellResult]) -> Iterator[Contr
     tier = result.cell.tier
     odd = odd_ones({tier: here, **others})
     if tier in odd:
-        yield Contrast(f"tier {tier}", only=True, evidence=odd[tier])
+        yield Contrast(_("tier {tier}").format(tier=tier), only=True, evidence=odd[tier])
     elif not odd:
-        told = ", ".join(f"{name} {share}" for name, share in others.items())
-        yield Contrast(f"tier {tier}", only=False, evidence=f"{here} here, {told}")
+        told = _(", ").join(f"{name} {share}" for name, share in others.items())
+        yield Contrast(
+            _("tier {tier}").format(tier=tier),
+            only=False,
+            evidence=_("{here} here, {told}").format(here=here, told=told),
+        )
 
 
 def _settings(result: CellResult, beside: Sequence[CellResult]) -> Iterator[Contrast]:
@@ -237,7 +246,7 @@ def _settings(result: CellResult, beside: Sequence[CellResult]) -> Iterator[Cont
         )
         needed = needs(here, there) if facet else None
         if facet is not None and needed is not None:
-            evidence = f"{here} with it, {there} without"
+            evidence = _("{here} with it, {there} without").format(here=here, there=there)
             yield Contrast(facet.value, needed, evidence, facet)
 
 
@@ -281,9 +290,13 @@ def _flip(cell: Cell, summary: SpeedSummary, siblings: Sequence[CellResult]) -> 
         if other and fewer and _differs_in(cell, one.cell, "concurrency"):
             low = _bounds(other)
             if low is not None and low[0] > 1:
-                return (
-                    f"speedup {other.speedup:.2f} with {one.cell.concurrency} at once, "
-                    f"{summary.speedup:.2f} with {cell.concurrency}"
+                return _(
+                    "speedup {better:.2f} with {few} at once, {speedup:.2f} with {many}"
+                ).format(
+                    better=other.speedup,
+                    few=one.cell.concurrency,
+                    speedup=summary.speedup,
+                    many=cell.concurrency,
                 )
     return None
 

@@ -14,6 +14,7 @@ import msgspec
 
 from specfloor.catalog.model import LogLine
 from specfloor.engines.logs import parse_speculative_config
+from specfloor.i18n import _
 from specfloor.triage.tally import Tally
 
 _ANSI = re.compile(r"(?:\x1b|\\u001b|\^\[|#033)\[[0-9;?]*[ -/]*[@-~]", re.IGNORECASE)
@@ -91,19 +92,25 @@ class WindowLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def contradiction(self) -> str | None:
         """What does not fit together in the line; a line that was damaged tells on itself."""
         if self.accepted_tokens > self.draft_tokens:
-            return f"{self.accepted_tokens} tokens accepted of {self.draft_tokens}"
+            return _("{accepted_tokens} tokens accepted of {draft_tokens}").format(
+                accepted_tokens=self.accepted_tokens, draft_tokens=self.draft_tokens
+            )
         if self.draft_tokens and self.rate is not None:
             rate = self.accepted_tokens / self.draft_tokens
             if abs(rate - self.rate) > _HALF_UNIT * 1e-3:
-                return f"a rate of {self.rate:.1%} where the counts give {rate:.1%}"
+                return _("a rate of {rate:.1%} where the counts give {counted:.1%}").format(
+                    rate=self.rate, counted=rate
+                )
         if any(b > a + 1e-3 for a, b in zip(self.positions, self.positions[1:], strict=False)):
-            return "a later position accepted more often than an earlier one"
+            return _("a later position accepted more often than an earlier one")
         if self.positions and self.length is not None:
             slack = _HALF_UNIT * (1e-2 + 1e-3 * len(self.positions))
             if abs(1 + sum(self.positions) - self.length) > slack:
-                return f"a length of {self.length} where the positions give another"
+                return _("a length of {length} where the positions give another").format(
+                    length=self.length
+                )
         if self.positions and self.draft_tokens and not _candidates(self):
-            return "no number of drafts fits its counts and its length"
+            return _("no number of drafts fits its counts and its length")
         return None
 
     def tally(self, k: int | None = None) -> Tally:
@@ -138,12 +145,18 @@ class CumulativeLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def contradiction(self) -> str | None:
         """What does not fit together in the line."""
         if not self.k or self.draft_tokens % self.k:
-            return f"{self.draft_tokens} draft tokens are no number of drafts of {self.k}"
+            return _("{draft_tokens} draft tokens are no number of drafts of {k}").format(
+                draft_tokens=self.draft_tokens, k=self.k
+            )
         drafts = self.draft_tokens // self.k
         if self.accepted_tokens > self.draft_tokens:
-            return f"{self.accepted_tokens} tokens accepted of {self.draft_tokens}"
+            return _("{accepted_tokens} tokens accepted of {draft_tokens}").format(
+                accepted_tokens=self.accepted_tokens, draft_tokens=self.draft_tokens
+            )
         if self.emitted_tokens > drafts * (self.k + 1):
-            return f"{self.emitted_tokens} tokens emitted by {drafts} drafts of {self.k}"
+            return _("{emitted_tokens} tokens emitted by {drafts} drafts of {k}").format(
+                emitted_tokens=self.emitted_tokens, drafts=drafts, k=self.k
+            )
         return None
 
     @property

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.signals.counters import (
     Difference,
     EngineDifference,
@@ -150,13 +151,17 @@ class MetricsReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_metrics_text(text: str) -> MetricsText:
     """Read one ``/metrics`` text, whatever it turns out to be."""
     if text.lstrip()[:1] == "<":
-        problem = Scrape(problem=Problem.NOT_METRICS, sentence="the response is HTML, not metrics")
+        problem = Scrape(
+            problem=Problem.NOT_METRICS, sentence=_("the response is HTML, not metrics")
+        )
         return MetricsText(problem)
     if software := software_of_metrics(text):
         return MetricsText(
             Scrape(
                 problem=Problem.FOREIGN,
-                sentence=f"these are the metrics of {NAMES[software]}, not of vLLM",
+                sentence=_("these are the metrics of {program}, not of vLLM").format(
+                    program=NAMES[software]
+                ),
                 software=software,
             )
         )
@@ -164,11 +169,11 @@ def read_metrics_text(text: str) -> MetricsText:
         return MetricsText(
             Scrape(
                 problem=Problem.NO_SPECULATION,
-                sentence="the metrics have no series of a vLLM server",
+                sentence=_("the metrics have no series of a vLLM server"),
             )
         )
     match = _NAME.search(text)
-    names = f"{match[1]}* (no suffix)" if match else None
+    names = _("{match}* (no suffix)").format(match=match[1]) if match else None
     if match and match[2]:
         names = f"{match[1]}*_total"
     if _V0_ONLY.search(text) and not _V1_ONLY.search(text):
@@ -217,7 +222,7 @@ def read_scrapes(role: str, texts: Sequence[MetricsText]) -> MetricsReading:
     broken = next((d for d in differences if d.problem), None) or whole
     problem, sentence = broken.problem, broken.sentence
     if problem is Problem.EMPTY:
-        sentence = f"empty response: {sentence}"
+        sentence = _("empty response: {sentence}").format(sentence=sentence)
     since_restart = None
     if problem is Problem.RESET:
         since_restart = total(
@@ -262,15 +267,23 @@ def contradiction_of(engine: EngineDifference) -> str | None:
     slack = _TORN * max(engine.accepted, 1) + 1
     known = [n for n in engine.per_position if n is not None]
     if engine.accepted > engine.drafted:
-        return f"engine {engine.engine} accepted {engine.accepted} tokens of {engine.drafted}"
+        return _("engine {engine} accepted {accepted} tokens of {drafted}").format(
+            engine=engine.engine, accepted=engine.accepted, drafted=engine.drafted
+        )
     if len(known) == len(engine.per_position) and abs(sum(known) - engine.accepted) > slack:
-        return f"the positions of engine {engine.engine} do not add up to its accepted tokens"
+        return _("the positions of engine {engine} do not add up to its accepted tokens").format(
+            engine=engine.engine
+        )
     if any(late > early + slack for early, late in pairwise(known)) or (
         known and known[0] > engine.steps + slack
     ):
-        return f"a position of engine {engine.engine} was accepted more often than possible"
+        return _("a position of engine {engine} was accepted more often than possible").format(
+            engine=engine.engine
+        )
     if engine.per_position and engine.drafted > len(engine.per_position) * engine.steps:
-        return f"engine {engine.engine} drafted {engine.drafted} tokens in {engine.steps} drafts"
+        return _("engine {engine} drafted {drafted} tokens in {steps} drafts").format(
+            engine=engine.engine, drafted=engine.drafted, steps=engine.steps
+        )
     return None
 
 
@@ -280,10 +293,12 @@ def groups_of(reading: MetricsReading) -> tuple[Group, ...]:
         return (_group_of_gauges(reading, reading.gauges),)
     doubt = reading.sentence if reading.problem is not None and reading.drafting else None
     if reading.lost is not None:
-        doubt = doubt or f"a scrape could not be read: {reading.lost.sentence}"
+        doubt = doubt or _("a scrape could not be read: {sentence}").format(
+            sentence=reading.lost.sentence
+        )
     nothing = reading.contradiction
     if not reading.drafting:
-        nothing = reading.sentence or "no draft in the interval: the counters stand still"
+        nothing = reading.sentence or _("no draft in the interval: the counters stand still")
     models = reading.models if len(reading.models) > 1 else (None,)
     return tuple(
         _group(reading, model, nothing, doubt) for model in (models if not nothing else (None,))
@@ -363,5 +378,5 @@ def _group_of_gauges(reading: MetricsReading, gauges: Gauges) -> Group:
         role=reading.role,
         runs=(Run(tally=reading.counted, k=gauges.k),),
         bare_rate=gauges.draft_acceptance_rate,
-        nothing="V0's gauges hold no rate" if gauges.draft_acceptance_rate is None else None,
+        nothing=_("V0's gauges hold no rate") if gauges.draft_acceptance_rate is None else None,
     )

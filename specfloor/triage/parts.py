@@ -8,10 +8,11 @@ import msgspec
 from specfloor.catalog import load_catalog
 from specfloor.host.collect_env import EnvironmentText, read_environment
 from specfloor.host.npu_smi import read_npu_smi
+from specfloor.i18n import _
 from specfloor.signals.counters import Problem
 from specfloor.triage import bench_tables, bench_vllm
 from specfloor.triage.bench import BenchRun
-from specfloor.triage.conclusions import READ, Conclusion
+from specfloor.triage.conclusions import Conclusion, nothing_to_judge
 from specfloor.triage.environment import extract_environment, variables_known, warn_of_devices
 from specfloor.triage.evidence import Group, Run, Warned
 from specfloor.triage.extract import (
@@ -57,7 +58,7 @@ class Part(msgspec.Struct, frozen=True):
     def concluded(self) -> tuple[Conclusion, ...]:
         """The conclusions, or PARSE where acceptance was read and nothing is to be said of it."""
         read = any(run.tally for run in self.runs)
-        return self.conclusions or ((READ,) if read else ())
+        return self.conclusions or ((nothing_to_judge(),) if read else ())
 
 
 def _read_logs(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
@@ -76,12 +77,15 @@ def _read_logs(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
         groups += _groups_of_log(reading, *named)
     software = next((reading.software for _, reading in logs if reading.software), None)
     if software and not any(reading.servers for _, reading in logs):
-        conclusions = [_unsupported(f"{NAMES[software]} log", software)]
+        conclusions = [_unsupported(_("{program} log").format(program=NAMES[software]), software)]
     else:
         conclusions = judge_acceptance(groups, given)
     warnings = [warned for _, reading in logs for warned in _warn_of_log(reading)]
     warnings += [
-        Warned("unrecognised_file", f"{reading.name} holds no line of a vLLM server")
+        Warned(
+            "unrecognised_file",
+            _("{reading} holds no line of a vLLM server").format(reading=reading.name),
+        )
         for role, reading in read
         if (role, reading) not in logs
     ]
@@ -98,9 +102,11 @@ def _groups_of_log(reading: LogReading, name: str, what: str) -> list[Group]:
     """Return one group, or one for each server that writes into the log."""
     doubt = None
     if reading.contradictory:
-        doubt = f"an acceptance line contradicts itself: {reading.contradiction}"
+        doubt = _("an acceptance line contradicts itself: {contradiction}").format(
+            contradiction=reading.contradiction
+        )
     elif reading.cut_at_end or reading.incomplete:
-        doubt = "an acceptance line, or the end of the log, is cut"
+        doubt = _("an acceptance line, or the end of the log, is cut")
     servers = reading.servers or {"": ()}
     groups = []
     for server, runs in servers.items():
@@ -120,36 +126,53 @@ def _groups_of_log(reading: LogReading, name: str, what: str) -> list[Group]:
 
 def _why_silent(reading: LogReading, runs: Sequence[Run]) -> str:
     if reading.empty_windows:
-        return "no draft was produced in any window"
+        return _("no draft was produced in any window")
     if reading.incomplete or reading.contradictory:
-        return "the acceptance lines of the log are cut or damaged"
+        return _("the acceptance lines of the log are cut or damaged")
     if any(run.speculates or run.k for run in runs):
-        return (
-            "speculation is configured and the log has no acceptance line: nothing was drafted, or "
-            "statistics are not logged"
+        return _(
+            "speculation is configured and the log has no acceptance line: "
+            "nothing was drafted, or statistics are not logged"
         )
     if reading.throughput_lines or any(run.speculates is False for run in runs):
-        return "speculation is off: the log has no acceptance line and no speculative configuration"
-    return "no line of a vLLM server about acceptance was found"
+        return _(
+            "speculation is off: the log has no acceptance line and no speculative configuration"
+        )
+    return _("no line of a vLLM server about acceptance was found")
 
 
 def _warn_of_log(reading: LogReading) -> Iterator[Warned]:
     name = reading.name
     if reading.incomplete:
-        yield Warned("truncated_line", f"{name}: {reading.incomplete} acceptance lines are cut")
+        yield Warned(
+            "truncated_line",
+            _("{name}: {incomplete} acceptance lines are cut").format(
+                name=name, incomplete=reading.incomplete
+            ),
+        )
     elif reading.cut_at_end:
-        yield Warned("truncated_line", f"{name}: the last line is cut")
+        yield Warned("truncated_line", _("{name}: the last line is cut").format(name=name))
     if reading.contradictory:
-        told = f"{reading.contradictory} lines do not fit together ({reading.contradiction})"
+        told = _("{contradictory} lines do not fit together ({contradiction})").format(
+            contradictory=reading.contradictory, contradiction=reading.contradiction
+        )
         yield Warned("contradictory_line", f"{name}: {told}")
     for runs in reading.servers.values():
         if len([run for run in runs if run.served]) > 1:
-            yield Warned("restart", f"{name}: the server was started {len(runs)} times")
+            yield Warned(
+                "restart",
+                _("{name}: the server was started {runs} times").format(name=name, runs=len(runs)),
+            )
         drafting = any(run.tally for run in runs)
         names = sorted({n for run in runs for n, tally in run.engines.items() if tally is None})
         active = {n for run in runs for n, tally in run.engines.items() if tally is not None}
         if drafting and (idle := [n for n in names if n not in active]):
-            yield Warned("idle_engine", f"{name}: engines without drafts: {', '.join(idle)}")
+            yield Warned(
+                "idle_engine",
+                _("{name}: engines without drafts: {idle}").format(
+                    name=name, idle=_(", ").join(idle)
+                ),
+            )
 
 
 def _read_metrics(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
@@ -170,7 +193,11 @@ def _read_metrics(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
     conclusions = judge_acceptance(groups, given) or _without_a_sum(readings)
     software = next((reading.software for reading in readings if reading.software), None)
     if software:
-        conclusions = [_unsupported(f"{NAMES.get(software, software)} metrics", software)]
+        conclusions = [
+            _unsupported(
+                _("{program} metrics").format(program=NAMES.get(software, software)), software
+            )
+        ]
     yield Part(
         name="metrics",
         extract=msgspec.to_builtins(extract_metrics(readings, given.k)),
@@ -185,7 +212,12 @@ def _without_a_sum(readings: Sequence[MetricsReading]) -> list[Conclusion]:
     broken = next((reading for reading in readings if reading.problem is not None), None)
     if broken is None:
         return []
-    return [Conclusion(Finding.INCONCLUSIVE, f"there is no whole to judge: {broken.sentence}")]
+    return [
+        Conclusion(
+            Finding.INCONCLUSIVE,
+            _("there is no whole to judge: {sentence}").format(sentence=broken.sentence),
+        )
+    ]
 
 
 def _warn_of_metrics(reading: MetricsReading) -> Iterator[Warned]:
@@ -193,18 +225,25 @@ def _warn_of_metrics(reading: MetricsReading) -> Iterator[Warned]:
         yield Warned(reading.problem.value, reading.sentence)
     if reading.lost is not None:
         code = "not_metrics" if reading.lost.problem is Problem.NOT_METRICS else "damaged_file"
-        yield Warned(code, f"a scrape was passed over: {reading.lost.sentence}")
+        yield Warned(
+            code, _("a scrape was passed over: {sentence}").format(sentence=reading.lost.sentence)
+        )
     if reading.contradiction:
         yield Warned("contradictory_counters", reading.contradiction)
     if reading.unknown_positions:
-        told = ", ".join(map(str, reading.unknown_positions))
-        yield Warned("position_missing", f"positions without a series: {told}")
+        told = _(", ").join(map(str, reading.unknown_positions))
+        yield Warned("position_missing", _("positions without a series: {told}").format(told=told))
     if reading.idle:
-        yield Warned("idle_engine", f"engines without drafts: {', '.join(reading.idle)}")
+        yield Warned(
+            "idle_engine",
+            _("engines without drafts: {idle}").format(idle=_(", ").join(reading.idle)),
+        )
     if reading.single and reading.problem is None:
-        yield Warned("since_start", "one scrape only: its counts are since the start of the server")
+        yield Warned(
+            "since_start", _("one scrape only: its counts are since the start of the server")
+        )
     if reading.gauges and reading.counted is None:
-        yield Warned("v0_gauges", "V0's metrics give rates since the start and no usable counts")
+        yield Warned("v0_gauges", _("V0's metrics give rates since the start and no usable counts"))
 
 
 def _read_responses(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
@@ -233,25 +272,33 @@ def _read_responses(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
 
 def _judge_responses(reading: ResponseReading, given: Given) -> list[Conclusion]:
     if reading.software:
-        return [_unsupported(f"{NAMES[reading.software]} response", reading.software)]
+        return [
+            _unsupported(
+                _("{program} response").format(program=NAMES[reading.software]), reading.software
+            )
+        ]
     if reading.merged:
-        reason = "chunks hold more than k+1 tokens: several steps were merged"
+        reason = _("chunks hold more than k+1 tokens: several steps were merged")
         return [
             Conclusion(
                 Finding.NO_DATA,
                 reason,
-                next=("stream with return_token_ids to a client that keeps up, or use /metrics",),
+                next=(
+                    _("stream with return_token_ids to a client that keeps up, or use /metrics"),
+                ),
             )
         ]
     if reading.k_unknown:
-        reason = "without k a chunk of two steps cannot be told from one; give --spec-tokens"
+        reason = _("without k a chunk of two steps cannot be told from one; give --spec-tokens")
         return [Conclusion(Finding.INCONCLUSIVE, reason)]
     tally, steps = reading.tally, reading.stream
     if tally is None and steps is not None and steps.steps and reading.k:
         drafted, accepted = steps.steps * reading.k, steps.accepted_tokens or 0
         tally = Tally(steps.steps, drafted, accepted)
     doubt = reading.unusable[0] if reading.unusable else None
-    nothing = doubt or "neither a per-request object nor chunks that say how many tokens they hold"
+    nothing = doubt or _(
+        "neither a per-request object nor chunks that say how many tokens they hold"
+    )
     run = Run(tally=tally, k=reading.k)
     return judge_acceptance(
         [Group("", (run,), nothing=None if tally else nothing, doubt=doubt)], given
@@ -260,7 +307,7 @@ def _judge_responses(reading: ResponseReading, given: Given) -> list[Conclusion]
 
 def _warn_of_responses(reading: ResponseReading) -> Iterator[Warned]:
     if reading.merged:
-        yield Warned("merged_chunks", "a chunk holds more tokens than one step can give")
+        yield Warned("merged_chunks", _("a chunk holds more tokens than one step can give"))
     for sentence in reading.unusable[:3]:
         yield Warned("unusable_answer", sentence)
 
@@ -279,10 +326,12 @@ def _read_bench(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
             lost.append(one.source.name)
     conclusions = judge_bench(arms, given)
     if arms and lost:
-        reason = f"{lost[0]}: no report could be read, the file is cut or damaged"
+        reason = _("{lost}: no report could be read, the file is cut or damaged").format(
+            lost=lost[0]
+        )
         conclusions.append(Conclusion(Finding.NO_DATA, reason, {"file": lost[0]}))
     if foreign:
-        conclusions = [_unsupported("SGLang benchmark", "sglang")]
+        conclusions = [_unsupported(_("SGLang benchmark"), "sglang")]
     yield Part(
         name="bench",
         extract=extract_bench(arms),
@@ -312,9 +361,16 @@ def _warn_of_bench(arm: Arm) -> Iterator[Warned]:
     run = arm.run
     if run.failed:
         sent = (run.completed or 0) + run.failed
-        yield Warned("failed_requests", f"{arm.file}: {run.failed} of {sent} requests failed")
+        yield Warned(
+            "failed_requests",
+            _("{file}: {failed} of {sent} requests failed").format(
+                file=arm.file, failed=run.failed, sent=sent
+            ),
+        )
     if run.spec is None and run.length_estimate is not None:
-        message = f"ITL over TPOT is {run.length_estimate:.2f}, an estimate of the length"
+        message = _("ITL over TPOT is {length_estimate:.2f}, an estimate of the length").format(
+            length_estimate=run.length_estimate
+        )
         yield Warned("estimate_only", f"{arm.file}: {message}")
     if run.doubt:
         yield Warned("damaged_report", f"{arm.file}: {run.doubt}")
@@ -353,7 +409,8 @@ def _read_nothing(inputs: Sequence[Input], _: Given) -> Iterator[Part]:
 
 def _unknown(one: Input, name: str) -> Part:
     empty = one.kind is Kind.EMPTY
-    reason = f"{one.source.name} is {'empty' if empty else 'of no kind that is known'}"
+    told = _("{source} is empty") if empty else _("{source} is of no kind that is known")
+    reason = told.format(source=one.source.name)
     return Part(name, {"totals": None}, (Conclusion(Finding.NO_DATA, reason, beside=True),))
 
 
@@ -373,7 +430,7 @@ READERS: tuple[tuple[tuple[Kind, ...], _Reader], ...] = (
 def _unsupported(what: str, software: str) -> Conclusion:
     return Conclusion(
         Finding.UNSUPPORTED_FORMAT,
-        f"{what}: another program, which counts acceptance in its own way",
+        _("{what}: another program, which counts acceptance in its own way").format(what=what),
         {"software": software},
-        next=("give what a vLLM server wrote",),
+        next=(_("give what a vLLM server wrote"),),
     )

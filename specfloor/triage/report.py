@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from specfloor.exits import Exit
+from specfloor.i18n import N_, _
 from specfloor.triage.causes import KnownFix
 from specfloor.triage.conclusions import Conclusion
 from specfloor.triage.diagnosis import Diagnosis, Link
@@ -103,58 +104,89 @@ def as_markdown(report: Report) -> str:
 
 def _lines(report: Report, *, bold: str, item: str, head: str) -> Iterator[str]:
     scope = ", ".join(f"{name} {_spell(value)}" for name, value in report.verdict.scope.items())
-    yield f"{bold.format(report.verdict.finding)}{f' ({scope})' if scope else ''}: " + (
-        report.verdict.reason
+    yield _("{what}: {why}").format(
+        what=f"{bold.format(report.verdict.finding)}{f' ({scope})' if scope else ''}",
+        why=report.verdict.reason,
     )
     if facts := [*_facts(report.extract), *_further(report.extract)]:
-        yield from ("", head.format("What the files say"))
+        yield from ("", head.format(_("What the files say")))
         yield from map(item.format, facts)
     if report.warnings:
-        yield from ("", head.format("To know"))
-        yield from (item.format(f"{warned.code}: {warned.message}") for warned in report.warnings)
+        yield from ("", head.format(_("To know")))
+        yield from (
+            item.format(_("{what}: {why}").format(what=warned.code, why=warned.message))
+            for warned in report.warnings
+        )
     others = [entry for entry in report.findings[1:] if entry.known_fix is None]
     if others:
-        yield from ("", head.format("Further findings"))
-        yield from (item.format(f"{entry.finding}: {entry.reason}") for entry in others)
+        yield from ("", head.format(_("Further findings")))
+        yield from (
+            item.format(_("{what}: {why}").format(what=entry.finding, why=entry.reason))
+            for entry in others
+        )
     fixes = [entry for entry in report.findings if entry.known_fix is not None]
     if fixes:
-        yield from ("", head.format("Known fixes this release lacks, possible causes"))
+        yield from ("", head.format(_("Known fixes this release lacks, possible causes")))
         yield from (item.format(entry.reason) for entry in fixes[:_SHOWN_FIXES])
         if len(fixes) > _SHOWN_FIXES:
-            yield item.format(f"and {len(fixes) - _SHOWN_FIXES} more (--format json has them)")
+            yield item.format(
+                _("and {fixes} more (--format json has them)").format(
+                    fixes=len(fixes) - _SHOWN_FIXES
+                )
+            )
     if report.diagnosis.ledger and not report.diagnosis.ledger_unknown:
-        yield from ("", f"Fix ledger: {report.diagnosis.ledger}.")
+        yield from ("", _("Fix ledger: {ledger}.").format(ledger=report.diagnosis.ledger))
     if report.diagnosis.exonerated:
-        yield from ("", head.format("Not the cause"))
+        yield from ("", head.format(_("Not the cause")))
         yield from map(item.format, report.diagnosis.exonerated)
     told = [entry for entry in report.findings if entry.known_fix is None] + fixes[:1]
     steps = list(dict.fromkeys(step for entry in told for step in entry.next))
     if steps:
-        yield from ("", head.format("Next"))
+        yield from ("", head.format(_("Next")))
         yield from map(item.format, steps)
+
+
+_SPLITS = {
+    "by_engine": N_("engine"),
+    "by_server": N_("server"),
+    "by_role": N_("role"),
+    "by_file": N_("file"),
+    "by_build": N_("build"),
+    "by_model": N_("model"),
+}
 
 
 def _facts(extract: dict[str, Any]) -> Iterator[str]:
     totals = extract.get("totals")
     if isinstance(totals, dict):
-        yield f"overall: {_totals(totals)}"
-    for key in ("by_engine", "by_server", "by_role", "by_file", "by_build", "by_model"):
+        yield _("overall: {totals}").format(totals=_totals(totals))
+    for key, what in _SPLITS.items():
         for name, one in (extract.get(key) or {}).items():
-            yield f"{key.removeprefix('by_')} {name}: {_totals(one) if one else 'no drafts'}"
+            yield _("{what} {name}: {totals}").format(
+                what=_(what),
+                name=name,
+                totals=_totals(one) if one else _("no drafts"),
+            )
     for number, segment in enumerate(extract.get("segments") or (), start=1):
         version = f" ({segment['version']})" if segment.get("version") else ""
-        yield f"run {number}{version}: {_totals(segment)}"
+        yield _("run {number}{version}: {totals}").format(
+            number=number, version=version, totals=_totals(segment)
+        )
     for change in extract.get("change_points") or ():
-        when = f" at {change['at']}" if change["at"] else ""
+        when = _(" at {time}").format(time=change["at"]) if change["at"] else ""
         yield (
-            f"change after window {change['after_window']}{when}: "
-            f"{change['before']:.1%} to {change['after']:.1%}"
+            _("change after window {window}{when}: {before:.1%} to {after:.1%}").format(
+                window=change["after_window"],
+                when=when,
+                before=change["before"],
+                after=change["after"],
+            )
         )
     for run in extract.get("runs") or ():
         yield _bench(run)
     for found in extract.get("configurations") or ():
-        told = ", ".join(f"{k} {v}" for k, v in found.items() if v is not None)
-        yield f"configuration: {told}"
+        told = _(", ").join(f"{k} {v}" for k, v in found.items() if v is not None)
+        yield _("configuration: {told}").format(told=told)
     for name in ("vllm", "vllm_ascend"):
         if isinstance(extract.get(name), dict):
             yield f"{name}: {extract[name]['raw']}"
@@ -173,30 +205,44 @@ def _further(extract: dict[str, Any]) -> Iterator[str]:
 def _totals(totals: dict[str, Any]) -> str:
     parts = []
     if totals["draft_tokens"] is not None:
-        drafts = f" in {totals['drafts']:,} drafts" if totals["drafts"] is not None else ""
+        drafts = (
+            _(" in {drafts:,} drafts").format(drafts=totals["drafts"])
+            if totals["drafts"] is not None
+            else ""
+        )
         parts.append(
-            f"{totals['accepted_tokens']:,} of {totals['draft_tokens']:,} tokens accepted{drafts}"
+            _("{accepted:,} of {drafted:,} tokens accepted{drafts}").format(
+                accepted=totals["accepted_tokens"], drafted=totals["draft_tokens"], drafts=drafts
+            )
         )
     if totals["acceptance_rate"] is not None:
-        parts.append(f"rate {totals['acceptance_rate']:.1%}")
+        parts.append(_("rate {rate:.1%}").format(rate=totals["acceptance_rate"]))
     if totals["acceptance_length"] is not None:
-        parts.append(f"length {totals['acceptance_length']:.2f}")
+        parts.append(_("length {length:.2f}").format(length=totals["acceptance_length"]))
     if positions := totals.get("per_position"):
         told = " ".join("?" if p is None else f"{p:.2f}" for p in positions)
-        parts.append(f"by position {told}")
-    return ", ".join(parts)
+        parts.append(_("by position {told}").format(told=told))
+    return _(", ").join(parts)
 
 
 def _bench(run: dict[str, Any]) -> str:
     arm = f" ({run['arm']})" if run.get("arm") else ""
-    at = f" at {run['concurrency']}" if run["concurrency"] is not None else ""
-    times = ", ".join(
-        f"{name.removesuffix('_ms').upper()} {run[name]['mean']:.2f} ms"
+    at = (
+        _(" at {concurrency}").format(concurrency=run["concurrency"])
+        if run["concurrency"] is not None
+        else ""
+    )
+    times = _(", ").join(
+        _("{upper} {run:.2f} ms").format(
+            upper=name.removesuffix("_ms").upper(), run=run[name]["mean"]
+        )
         for name in ("ttft_ms", "tpot_ms")
         if "mean" in run.get(name, {})
     )
-    spec = _totals(run["spec"]) if run["spec"] else "no acceptance"
-    return f"{run['file']}{arm}{at}: {', '.join(filter(None, (times, spec)))}"
+    spec = _totals(run["spec"]) if run["spec"] else _("no acceptance")
+    return _("{what}: {found}").format(
+        what=f"{run['file']}{arm}{at}", found=_(", ").join(filter(None, (times, spec)))
+    )
 
 
 def _entry(conclusion: Conclusion, diagnosis: Diagnosis) -> Entry:

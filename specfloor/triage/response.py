@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.load.answer import Answer, AnswerError, AnswerReader, read_speculation
 from specfloor.runs.records import BlockKey, PerRequestSpeculation, Purpose, RequestRecord
 from specfloor.signals.per_request import counts_of_request
@@ -56,7 +57,7 @@ class ResponseReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_objects(values: Iterable[Mapping[str, Any]], broken: int = 0) -> ResponseReading:
     """Read whole answers, one object each; ``broken`` lines held none that could be read."""
     objects: list[PerRequestSpeculation] = []
-    unusable = [f"{broken} lines are cut or no JSON"] if broken else []
+    unusable = [_("{broken} lines are cut or no JSON").format(broken=broken)] if broken else []
     software, requests = None, 0
     for value in map(_inside, values):
         requests += 1
@@ -64,11 +65,15 @@ def read_objects(values: Iterable[Mapping[str, Any]], broken: int = 0) -> Respon
         if isinstance(meta, dict) and any(name.startswith("spec_") for name in meta):
             software = "sglang"
         if value.get("error") is not None:
-            unusable.append(f"answer {requests} is an error: {value['error']}")
+            unusable.append(
+                _("answer {n} is an error: {error}").format(n=requests, error=value["error"])
+            )
         elif (told := read_speculation(value.get("metrics"))) is not None:
             objects.append(told)
         else:
-            unusable.append(f"answer {requests} has no per-request object")
+            unusable.append(
+                _("answer {requests} has no per-request object").format(requests=requests)
+            )
     return _reading(requests, objects, unusable, software=software)
 
 
@@ -91,7 +96,9 @@ def read_streams(text: str, k: int | None) -> ResponseReading:
             error = str(problem)
         answer = reader.answer()
         if error is not None:
-            unusable.append(f"stream {requests} is broken: {error}")
+            unusable.append(
+                _("stream {requests} is broken: {error}").format(requests=requests, error=error)
+            )
         elif answer.speculation is not None:
             objects.append(answer.speculation)
         records.append(_record(requests, answer, error))

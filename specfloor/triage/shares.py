@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.triage.standing import SPREAD
 from specfloor.triage.tally import Tally
 
@@ -26,7 +27,9 @@ class Share(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __str__(self) -> str:
         """Return the share with its interval and what it rests on."""
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}] of {self.trials:,}"
+        return _("{value:.3f} [{low:.3f}, {high:.3f}] of {trials:,}").format(
+            value=self.value, low=self.low, high=self.high, trials=self.trials
+        )
 
 
 class Range(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.ledger.model import Facet, Signature
 from specfloor.triage.shares import Figures, Profile, Range, Share, Trend, fall_between
 from specfloor.triage.standing import PERFECT_RATE, PERFECT_TOKENS, ZERO_FIRST, ZERO_RATE
@@ -52,7 +53,10 @@ class Contrast(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __str__(self) -> str:
         """Return it as a clause."""
-        return f"{'only with' if self.only else 'also without'} {self.what}: {self.evidence}"
+        told = (
+            _("only with {what}: {evidence}") if self.only else _("also without {what}: {evidence}")
+        )
+        return told.format(what=self.what, evidence=self.evidence)
 
 
 class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,8 +85,8 @@ def seen_in(
     whole = extreme(figures.profile)
     if whole is not None:
         return (whole,)
-    found = [_trend(figures.over_time, Signature.DECAYS, "of the run")]
-    found.append(_trend(figures.over_input, Signature.LONG_INPUT, "by length of the input"))
+    found = [_trend(figures.over_time, Signature.DECAYS, _("of the run"))]
+    found.append(_trend(figures.over_input, Signature.LONG_INPUT, _("by length of the input")))
     found.append(shape_of_falls(falls) or shape_alone(figures.profile, floor))
     return tuple(one for one in found if one is not None)
 
@@ -91,12 +95,14 @@ def extreme(profile: Profile) -> Seen | None:
     """Return whether nothing or everything is accepted."""
     whole = profile.whole
     if whole.trials >= PERFECT_TOKENS and whole.value >= PERFECT_RATE:
-        return Seen(Signature.TOO_GOOD, f"accepted: {whole} draft tokens")
+        return Seen(Signature.TOO_GOOD, _("accepted: {whole} draft tokens").format(whole=whole))
     first = profile.positions[0] if profile.positions else None
     dead = whole.value < ZERO_RATE and (first is None or first.value < ZERO_FIRST)
     if dead and whole.trials and (first or whole).high < ALIVE:
-        told = f", position 1: {first} drafts" if first else ""
-        return Seen(Signature.ZERO, f"accepted: {whole} draft tokens{told}")
+        told = _(", position 1: {first} drafts").format(first=first) if first else ""
+        return Seen(
+            Signature.ZERO, _("accepted: {whole} draft tokens{told}").format(whole=whole, told=told)
+        )
     return None
 
 
@@ -111,12 +117,16 @@ def shape_of_falls(falls: Sequence[Range | None]) -> Seen | None:
     fallen = tuple(i for i, fall in enumerate(falls) if fall and fall.low > POSITION_SLIP)
     if not fallen:
         return None
-    told = ", ".join(f"{i + 1} by {_span(f)}" for i, f in enumerate(falls) if f and i in fallen)
-    evidence = f"acceptance fell at position {told}"
+    told = _(", ").join(
+        _("{i} by {span}").format(i=i + 1, span=_span(f))
+        for i, f in enumerate(falls)
+        if f and i in fallen
+    )
+    evidence = _("acceptance fell at position {told}").format(told=told)
     if fallen[0] == 0:
         return Seen(Signature.ALL_POSITIONS, evidence, fallen, against=True)
     if falls[0].high < POSITION_DROP:
-        evidence += f"; position 1 changed by {_span(falls[0])}"
+        evidence += _("; position 1 changed by {span}").format(span=_span(falls[0]))
         return Seen(Signature.LATER_POSITIONS, evidence, fallen, against=True)
     return None
 
@@ -138,7 +148,10 @@ def shape_alone(profile: Profile, floor: float | None) -> Seen | None:
     if least is not None and first.high < least - POSITION_SLIP:
         return Seen(
             Signature.ALL_POSITIONS,
-            f"position 1 is accepted in {first} drafts, and the rate {floor:.3f} takes {least:.3f}",
+            _(
+                "position 1 is accepted in {first} drafts, and the rate {floor:.3f} "
+                "takes {least:.3f}"
+            ).format(first=first, floor=floor, least=least),
             tuple(range(len(profile.positions))),
         )
     apart = falls_apart(profile)
@@ -146,8 +159,10 @@ def shape_alone(profile: Profile, floor: float | None) -> Seen | None:
         place = apart[0]
         return Seen(
             Signature.LATER_POSITIONS,
-            f"position {place + 1} is accepted after the one before it in {profile.after[place]}, "
-            f"position 1 in {first} drafts",
+            _(
+                "position {place} is accepted after the one before it in {after}, "
+                "position 1 in {first} drafts"
+            ).format(place=place + 1, after=profile.after[place], first=first),
             apart,
         )
     return None
@@ -210,18 +225,29 @@ def odd_ones(shares: Mapping[str, Share]) -> dict[str, str]:
     for name, here in shares.items():
         best = max((s for n, s in shares.items() if n != name), key=lambda s: s.low, default=None)
         if best is not None and here.high < ODD * best.low:
-            found[name] = f"{name} accepts {here} draft tokens, the best of the others {best}"
+            found[name] = _(
+                "{name} accepts {here} draft tokens, the best of the others {best}"
+            ).format(name=name, here=here, best=best)
     return found
 
 
 def _trend(trend: Trend | None, signature: Signature, order: str) -> Seen | None:
     if trend is None or trend.fall.low <= TREND * trend.first:
         return None
-    ends = " and ".join(f"{end:,.0f}" for end in trend.ends)
+    ends = _(" and ").join(f"{end:,.0f}" for end in trend.ends)
     return Seen(
         signature,
-        f"acceptance falls from {trend.first:.3f} to {trend.last:.3f} over the third parts {order} "
-        f"(around {ends}; {trend.requests} requests each; fall {_span(trend.fall)})",
+        _(
+            "acceptance falls from {first:.3f} to {last:.3f} over the third parts "
+            "{order} (around {ends}; {requests} requests each; fall {span})"
+        ).format(
+            first=trend.first,
+            last=trend.last,
+            order=order,
+            ends=ends,
+            requests=trend.requests,
+            span=_span(trend.fall),
+        ),
         against=True,
     )
 
@@ -229,7 +255,7 @@ def _trend(trend: Trend | None, signature: Signature, order: str) -> Seen | None
 def _even_chance(rate: float, k: int) -> float:
     """Return c of (c + … + cᵏ) ÷ k = ``rate``, by bisection to a millionth."""
     low, high = 0.0, 1.0
-    for _ in range(20):
+    for _half in range(20):
         middle = (low + high) / 2
         if sum(middle**i for i in range(1, k + 1)) / k < rate:
             low = middle
@@ -239,4 +265,4 @@ def _even_chance(rate: float, k: int) -> float:
 
 
 def _span(one: Range) -> str:
-    return f"{one.low:.3f} to {one.high:.3f}"
+    return _("{low:.3f} to {high:.3f}").format(low=one.low, high=one.high)

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from specfloor.i18n import N_, _
 from specfloor.ledger.model import AVOIDED_BY, Facet, Signature
 from specfloor.triage.diagnosis import Step
 from specfloor.triage.signatures import Contrast
@@ -57,21 +58,24 @@ def steps_of_signature(signature: Signature, place: Place) -> tuple[Step, ...]:
             return (
                 Step(
                     place.fixes(),
-                    "a head, a rotation or a vocabulary map that the draft should share with the "
-                    "target is the usual cause; the known ones are listed",
+                    _(
+                        "a head, a rotation or a vocabulary map that the draft "
+                        "should share with the target is the usual cause; the known "
+                        "ones are listed"
+                    ),
                 ),
-                Step(eager, "zero there too rules the graph out"),
-                Step(one, "zero there too rules out what draft steps share"),
+                Step(eager, _("zero there too rules the graph out")),
+                Step(one, _("zero there too rules out what draft steps share")),
             )
         case Signature.ALL_POSITIONS:
             return (
-                Step(eager, "position 1 that is back says the graph, not the weights"),
+                Step(eager, _("position 1 that is back says the graph, not the weights")),
                 Step(
                     "vllm serve MODEL_THAT_IS_NOT_QUANTISED …",
-                    "position 1 that is back says weights, scales or rotation",
+                    _("position 1 that is back says weights, scales or rotation"),
                 ),
                 *(
-                    Step(served_with(AVOIDED_BY[facet]), _HANDS_OVER)
+                    Step(served_with(_(AVOIDED_BY[facet])), _(_HANDS_OVER))
                     for facet in (Facet.FLASHCOMM, Facet.DSA_CP, Facet.KV_POOL)
                 ),
             )
@@ -79,41 +83,49 @@ def steps_of_signature(signature: Signature, place: Place) -> tuple[Step, ...]:
             return (
                 Step(
                     one,
-                    "position 1 that stays as it is says metadata that draft steps share: lengths, "
-                    "slots, positions",
+                    _(
+                        "position 1 that stays as it is says metadata that draft "
+                        "steps share: lengths, slots, positions"
+                    ),
                 ),
-                Step(eager, "positions that come back say metadata captured in the graph"),
+                Step(eager, _("positions that come back say metadata captured in the graph")),
             )
         case Signature.DECAYS:
             return (
                 Step(
                     place.suite("-k", "acceptance", "--no-early-stop"),
-                    "a restarted server that begins well and falls again says state leaks",
+                    _("a restarted server that begins well and falls again says state leaks"),
                 ),
                 Step(
                     place.serve("--no-enable-prefix-caching", "--max-num-seqs 1"),
-                    "a rate that holds there says blocks of the cache, or requests that meet",
+                    _("a rate that holds there says blocks of the cache, or requests that meet"),
                 ),
             )
         case Signature.LONG_INPUT:
             return (
                 Step(
                     place.serve("--max-model-len 4096"),
-                    "the same prompts cut to 1,000 tokens: a rate that is back says the length, "
-                    "one that is not says the content",
+                    _(
+                        "the same prompts cut to 1,000 tokens: a rate that is back "
+                        "says the length, one that is not says the content"
+                    ),
                 ),
             )
         case Signature.TOO_GOOD:
             return (
                 Step(
                     place.suite("-k", "acceptance", "--no-early-stop"),
-                    "texts that differ from the off arm's at temperature 0 say the sampler; texts "
-                    "that loop are accepted whole by right",
+                    _(
+                        "texts that differ from the off arm's at temperature 0 say "
+                        "the sampler; texts that loop are accepted whole by right"
+                    ),
                 ),
             )
 
 
-_HANDS_OVER = "it hands the draft its hidden states: position 1 that is back says it does so wrong"
+_HANDS_OVER = N_(
+    "it hands the draft its hidden states: position 1 that is back says it does so wrong"
+)
 
 
 def steps_of_unknown_shape(place: Place) -> tuple[Step, ...]:
@@ -121,27 +133,33 @@ def steps_of_unknown_shape(place: Place) -> tuple[Step, ...]:
     return (
         Step(
             place.suite("-k", "acceptance", "--no-early-stop"),
-            "all prompts show which positions fell, which a stop after a few does not",
+            _("all prompts show which positions fell, which a stop after a few does not"),
         ),
     )
 
 
 def served_with(setting: str) -> str:
     """Return the server's start under a setting: a flag as such, anything else in words."""
-    return f"vllm serve MODEL … {setting}" if setting.startswith("--") else f"serve with {setting}"
+    return (
+        f"vllm serve MODEL … {setting}"
+        if setting.startswith("--")
+        else _("serve with {setting}").format(setting=setting)
+    )
 
 
 def steps_of_engines() -> tuple[Step, ...]:
     """Return what tells an engine's card from its rank and its weights."""
     return (
         Step(
-            "send the same prompts to each engine in turn (data_parallel_rank)",
-            "the same engine on the same prompts clears the mix of requests",
+            _("send the same prompts to each engine in turn (data_parallel_rank)"),
+            _("the same engine on the same prompts clears the mix of requests"),
         ),
         Step(
-            "restart the server with its cards in another order (ASCEND_RT_VISIBLE_DEVICES)",
-            "a fault that stays with the rank clears the hardware, one that goes with the card "
-            "does not",
+            _("restart the server with its cards in another order (ASCEND_RT_VISIBLE_DEVICES)"),
+            _(
+                "a fault that stays with the rank clears the hardware, one that goes "
+                "with the card does not"
+            ),
         ),
     )
 
@@ -153,35 +171,39 @@ def steps_of_contrast(contrast: Contrast, place: Place) -> tuple[Step, ...]:
     match contrast.facet:
         case Facet.GRAPH | Facet.FULL_GRAPH | Facet.PIECEWISE:
             flag = '--compilation-config \'{"cudagraph_mode": "PIECEWISE"}\''
-            tells = "a loss that is gone says metadata captured in the full graph"
+            tells = _("a loss that is gone says metadata captured in the full graph")
             return (Step(place.serve(flag), tells),)
         case Facet.QUANTISED:
             return (
                 Step(
-                    "serve the quantised target with a draft layer that is not quantised",
-                    "a loss that is gone says the draft's own scales or rotation",
+                    _("serve the quantised target with a draft layer that is not quantised"),
+                    _("a loss that is gone says the draft's own scales or rotation"),
                 ),
             )
         case Facet.PD | Facet.KV_POOL:
             return (
                 Step(
-                    "send one prompt twice, the second time with its cache transferred",
-                    "a first answer that accepts more says the draft layer's cache is not moved",
+                    _("send one prompt twice, the second time with its cache transferred"),
+                    _("a first answer that accepts more says the draft layer's cache is not moved"),
                 ),
             )
         case None:
             return (
                 Step(
                     place.suite("-k", "acceptance", "--no-early-stop", tier=None),
-                    "the same loss with the prompts of another tier says the model, not the tier's "
-                    "template",
+                    _(
+                        "the same loss with the prompts of another tier says the "
+                        "model, not the tier's template"
+                    ),
                 ),
             )
         case _:
             return (
                 Step(
                     place.fixes(),
-                    f"the rows that take {contrast.what} are the ones to look at",
+                    _("the rows that take {what} are the ones to look at").format(
+                        what=contrast.what
+                    ),
                 ),
             )
 
@@ -189,22 +211,22 @@ def steps_of_contrast(contrast: Contrast, place: Place) -> tuple[Step, ...]:
 def steps_of_step_cost(place: Place, *, eager: bool | None) -> tuple[Step, ...]:
     """Return what tells batch, graph and host copies apart where a step got dear."""
     graph = (
-        Step("serve without --enforce-eager", "a speedup that is back says the graph")
+        Step(_("serve without --enforce-eager"), _("a speedup that is back says the graph"))
         if eager
         else Step(
             place.serve(_EAGER),
-            "an off arm and an on arm that slow down alike say the graph was in use on both",
+            _("an off arm and an on arm that slow down alike say the graph was in use on both"),
         )
     )
     return (
         Step(
             place.suite("-k", "speedup", *(f"--concurrency {n}" for n in (1, 4, 16))),
-            "a speedup that is there at 1 and gone at 16 says the batch, not the release",
+            _("a speedup that is there at 1 and gone at 16 says the batch, not the release"),
         ),
         graph,
         Step(
             place.serve("--async-scheduling"),
-            "a step that gets cheaper says the host waits for copies of draft tokens",
+            _("a step that gets cheaper says the host waits for copies of draft tokens"),
         ),
     )
 
@@ -214,17 +236,22 @@ def steps_of_device() -> tuple[Step, ...]:
     return (
         Step(
             "npu-smi info && specfloor triage npu-smi.txt",
-            "a chip that is unwell, hot or shared; without one the devices are cleared",
+            _("a chip that is unwell, hot or shared; without one the devices are cleared"),
         ),
     )
 
 
 def step_of_avoiding(setting: str, change: str) -> Step:
     """Return the experiment that confirms a known fault without another release."""
-    return Step(served_with(setting), f"acceptance that is back confirms {change}")
+    return Step(
+        served_with(setting), _("acceptance that is back confirms {change}").format(change=change)
+    )
 
 
 def step_of_upgrade(place: Place, fixed: str, change: str) -> Step:
     """Return the experiment that confirms a known fault on the release that has the fix."""
     command = place.suite("-k", "acceptance", release=fixed)
-    return Step(command, f"acceptance that holds on {fixed} confirms {change}")
+    return Step(
+        command,
+        _("acceptance that holds on {fixed} confirms {change}").format(fixed=fixed, change=change),
+    )

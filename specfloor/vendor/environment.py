@@ -7,6 +7,7 @@ import msgspec
 
 from specfloor.catalog.model import Release
 from specfloor.host.npu_smi import Device
+from specfloor.i18n import _
 from specfloor.judge.evidence import ArmEvidence
 from specfloor.runs.records import Environment, HostSampleRecord, Record
 from specfloor.vendor import words
@@ -47,55 +48,58 @@ def surroundings(
 def _known(
     environment: Environment, release: Release, arms: Iterable[ArmEvidence]
 ) -> Iterator[tuple[str, str]]:
-    yield "release", release.name
+    yield _("release"), release.name
     launches = [arm.launch for arm in arms if arm.launch]
     answers = {launch.version for launch in launches if launch.version}
     yield (
         "vLLM",
-        ", ".join(sorted(answers)) or words.NO_ANSWER.format(vllm=release.vllm),
+        ", ".join(sorted(answers)) or _(words.NO_ANSWER).format(vllm=release.vllm),
     )
     for name, value in (
         ("vLLM-Ascend", release.vllm_ascend),
         ("CANN", environment.cann),
-        ("CANN of the release", release.cann),
-        ("driver", environment.driver),
-        ("firmware", environment.firmware),
+        (_("CANN of the release"), release.cann),
+        (_("driver"), environment.driver),
+        (_("firmware"), environment.firmware),
         ("npu-smi", environment.npu_smi),
         ("NPUs", ", ".join(environment.accelerators)),
-        ("Python of the harness", environment.python),
-        ("platform", environment.platform),
-        ("processor", f"{environment.cpu}, {environment.cores} cores"),
-        ("memory", f"{environment.memory_bytes / 2**30:.1f} GiB"),
+        (_("Python of the harness"), environment.python),
+        (_("platform"), environment.platform),
+        (
+            _("processor"),
+            _("{cpu}, {cores} cores").format(cpu=environment.cpu, cores=environment.cores),
+        ),
+        (_("memory"), f"{environment.memory_bytes / 2**30:.1f} GiB"),
     ):
         if value:
             yield name, value
     if environment.container is not None:
-        yield "container", "yes" if environment.container else "no"
+        yield _("container"), _("yes") if environment.container else _("no")
     packages = next((launch.packages for launch in launches if launch.packages), None)
-    engines = {"engine": packages} if packages else environment.engines
+    engines = {_("engine"): packages} if packages else environment.engines
     for name, packages in engines.items():
         yield name, " ".join(f"{n}=={v}" for n, v in sorted(packages.items()))
-    yield "harness", " ".join(f"{n}=={v}" for n, v in sorted(environment.packages.items()))
+    yield _("harness"), " ".join(f"{n}=={v}" for n, v in sorted(environment.packages.items()))
     variables = dict(environment.variables)
     for launch in launches:
         variables |= launch.variables
     yield from sorted(variables.items())
     for notice in dict.fromkeys(notice.text for launch in launches for notice in launch.notices):
-        yield "the engine says", notice
+        yield _("the engine says"), notice
     for flag in environment.flags:
-        yield "note", flag.message
+        yield _("note"), flag.message
 
 
 def _missing(environment: Environment, release: Release) -> Iterator[str]:
-    yield words.WHOLE_LISTING
+    yield _(words.WHOLE_LISTING)
     if release.platform != "ascend":
         return
     if not environment.accelerators or environment.npu_smi is None:
-        yield words.DEVICES
+        yield _(words.DEVICES)
     if environment.cann is None:
-        yield words.CANN
+        yield _(words.CANN)
     if environment.driver is None:
-        yield words.DRIVER
+        yield _(words.DRIVER)
 
 
 def _devices(records: Iterable[Record], launches: set[str]) -> Iterator[str]:
@@ -114,7 +118,14 @@ def _devices(records: Iterable[Record], launches: set[str]) -> Iterator[str]:
             _range("", "W", [device.power_w for device in devices]),
         )
         told = ", ".join(filter(None, shown))
-        yield f"NPU {npu} chip {chip} {devices[0].name}: {health}, {told} in {len(devices)} samples"
+        yield _("NPU {npu} chip {chip} {name}: {health}, {told} in {samples} samples").format(
+            npu=npu,
+            chip=chip,
+            name=devices[0].name,
+            health=health,
+            told=told,
+            samples=len(devices),
+        )
 
 
 def _range(name: str, unit: str, values: Iterable[float | None]) -> str:
@@ -122,5 +133,5 @@ def _range(name: str, unit: str, values: Iterable[float | None]) -> str:
     if not known:
         return ""
     low, high = min(known), max(known)
-    figures = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    figures = f"{low:g}" if low == high else _("{low:g} to {high:g}").format(low=low, high=high)
     return f"{name} {figures} {unit}".strip()

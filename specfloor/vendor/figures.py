@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from specfloor.catalog.model import Family
+from specfloor.i18n import _
 from specfloor.judge.cell import (
     AcceptanceJudgement,
     Rule,
@@ -80,29 +81,29 @@ def _acceptance_rows(bad: Measured, good: Measured | None) -> Iterator[Row]:
             rate = detail.mean
         else:
             yield Row(
-                words.LENGTH_MEAN,
+                _(words.LENGTH_MEAN),
                 _estimate(there.length_mean if there else None),
                 _estimate(detail.mean),
                 _expected(floor, Quantity.ACCEPTANCE_LENGTH),
             )
     yield Row(
-        words.RATE_MEAN,
+        _(words.RATE_MEAN),
         _estimate(there.rate_mean if there else None),
         _estimate(rate),
         _expected(floor, Quantity.ACCEPTANCE_RATE),
     )
     yield Row(
-        words.RATE_POOLED,
+        _(words.RATE_POOLED),
         _estimate(there.rate_pooled if there else None),
         _estimate(here.rate_pooled if here else None),
     )
     yield Row(
-        words.LENGTH_POOLED,
+        _(words.LENGTH_POOLED),
         _estimate(there.length_pooled if there else None),
         _estimate(length),
     )
     yield Row(
-        words.COUNTS,
+        _(words.COUNTS),
         _drafts(there),
         _drafts(here),
     )
@@ -111,12 +112,12 @@ def _acceptance_rows(bad: Measured, good: Measured | None) -> Iterator[Row]:
 def _speed_rows(bad: Measured, good: Measured | None) -> Iterator[Row]:
     here, there = bad.speed, good.speed if good else None
     yield Row(
-        words.SPEEDUP,
+        _(words.SPEEDUP),
         _speedup(there),
         _speedup(here),
         _expected(here.floor if here else None, Quantity.SPEEDUP),
     )
-    for name, arm in ((words.TIME_OFF, "off_s"), (words.TIME_ON, "on_s")):
+    for name, arm in ((_(words.TIME_OFF), "off_s"), (_(words.TIME_ON), "on_s")):
         yield Row(
             name,
             _milliseconds(getattr(there, arm, None)),
@@ -127,7 +128,7 @@ def _speed_rows(bad: Measured, good: Measured | None) -> Iterator[Row]:
 def _expected(floor: Floor | None, quantity: Quantity) -> str:
     if floor is None or floor.quantity is not quantity:
         return NOTHING
-    return words.EXPECTED.format(value=floor.value, date=floor.date, reason=floor.reason)
+    return _(words.EXPECTED).format(value=floor.value, date=floor.date, reason=_(floor.reason))
 
 
 def _estimate(estimate: Estimate | None) -> str:
@@ -140,7 +141,7 @@ def _speedup(speed: SpeedJudgement | None) -> str:
     summary = speed.summary if speed else None
     if summary is None:
         return NOTHING
-    template = words.ONE_PAIR if summary.launches == 1 else words.PAIRS
+    template = _(words.ONE_PAIR) if summary.launches == 1 else _(words.PAIRS)
     pairs = template.format(launches=summary.launches)
     return f"{summary.speedup:.2f}{_bounds(summary.interval, 2)}, {pairs}"
 
@@ -148,11 +149,13 @@ def _speedup(speed: SpeedJudgement | None) -> str:
 def _bounds(interval: Interval | None, digits: int) -> str:
     if interval is None:
         return ""
-    return f" [{interval.low:.{digits}f}, {interval.high:.{digits}f}] at {interval.level:.0%}"
+    return _(" [{low:.{digits}f}, {high:.{digits}f}] at {level:.0%}").format(
+        low=interval.low, digits=digits, high=interval.high, level=interval.level
+    )
 
 
 def _milliseconds(seconds: float | None) -> str:
-    return NOTHING if seconds is None else f"{seconds * 1000:.2f} ms"
+    return NOTHING if seconds is None else _("{seconds:.2f} ms").format(seconds=seconds * 1000)
 
 
 def _drafts(summary: AcceptanceSummary | None) -> str:

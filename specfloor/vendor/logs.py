@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from specfloor.i18n import _
 from specfloor.vendor import words
 
 HEAD = 120
@@ -25,7 +26,7 @@ def read_log(folder: Path, name: str) -> str:
     try:
         return (folder / name).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        return words.NO_LOG.format(error=error.strerror)
+        return _(words.NO_LOG).format(error=error.strerror)
 
 
 def cut_log(text: str) -> str:
@@ -41,7 +42,7 @@ def cut_log(text: str) -> str:
     last = -1
     for number in sorted(kept):
         if number - last > 1:
-            done.append(words.CUT.format(lines=number - last - 1))
+            done.append(_(words.CUT).format(lines=number - last - 1))
         done.append(lines[number])
         last = number
     return "\n".join(done) + "\n" if done else ""

@@ -4,6 +4,7 @@ import msgspec
 
 from specfloor.catalog.model import Family
 from specfloor.engines.command import method_of
+from specfloor.i18n import _
 from specfloor.judge.evidence import Block, CellEvidence
 from specfloor.judge.times import clock_of_cell, times_per_token
 from specfloor.signals.choose import choose
@@ -62,7 +63,7 @@ def prompts_on_acceptance(
     if not found:
         return _first_sent(evidence)
     compared = any(one.good is not None for one in found)
-    rule = words.BY_FALL if compared else words.BY_RATE
+    rule = _(words.BY_FALL) if compared else _(words.BY_RATE)
 
     def place(one: Shown) -> tuple[bool, float, int, str]:
         rate = one.counts.rate or 0.0
@@ -87,7 +88,7 @@ def prompts_on_speed(evidence: CellEvidence) -> Choice:
     if not both:
         return _first_sent(evidence)
     ordered = sorted(both, key=lambda one: (-(one.on_s or 0) / (one.off_s or 1), one.prompt_id))
-    return Choice(words.BY_TIME.format(n=len(both)), tuple(ordered[:SHOWN]))
+    return Choice(_(words.BY_TIME).format(n=len(both)), tuple(ordered[:SHOWN]))
 
 
 def _counts(evidence: CellEvidence, family: Family) -> dict[str, tuple[str, DraftCounts]]:
@@ -111,4 +112,4 @@ def _first_sent(evidence: CellEvidence) -> Choice:
     sent: Block | None = next((block for block in blocks if block.requests), None)
     requests = sorted(sent.requests, key=lambda r: (r.ok, r.index)) if sent else []
     shown = tuple(Shown(r.prompt_id, r.domain) for r in requests[:SHOWN])
-    return Choice(words.BY_ORDER, shown)
+    return Choice(_(words.BY_ORDER), shown)

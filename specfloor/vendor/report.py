@@ -8,6 +8,7 @@ import msgspec
 
 from specfloor.catalog import Catalog
 from specfloor.cells import OFF, Cell
+from specfloor.i18n import _
 from specfloor.judge.book import JudgementBook
 from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence, RecordIndex
 from specfloor.judge.run import (
@@ -170,7 +171,7 @@ def report_of(judged: Judged, reported: CellResult, catalog: Catalog, wishes: Wi
         on=serve(on, cell.arm, cell, family, release),
         choice=choice,
         requests=requests,
-        no_requests=prompts.missing if wishes.texts else words.NOT_SHOWN,
+        no_requests=prompts.missing if wishes.texts else _(words.NOT_SHOWN),
         diagnosis=_diagnosis(judged, cell, catalog),
         checked=tuple(_checked(reported)),
         keywords=keywords(cell, family),
@@ -221,11 +222,11 @@ def _checked(result: CellResult) -> Iterator[str]:
     for fault in result.known.faults if result.known else ():
         fix = fault.fix
         number = f"#{fix.change}" if fix.change.isdigit() else fix.change
-        yield words.CHECKED.format(
+        yield _(words.CHECKED).format(
             change=number,
             symptom=fix.symptom,
             mended_in=fix.mended_in,
-            state=fault.state,
+            state=_(fault.state),
             why=fault.why,
         )
 
@@ -264,7 +265,11 @@ def _name_of_good(book: JudgementBook, good: CellEvidence | None) -> str | None:
     if good is None or book.baseline is None:
         return None
     release, name = good.cell.release, book.baseline.name
-    return release if name == release else f"{release} (run {name})"
+    return (
+        release
+        if name == release
+        else _("{release} (run {name})").format(release=release, name=name)
+    )
 
 
 _FEW_WORDS = {

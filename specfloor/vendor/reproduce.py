@@ -10,6 +10,7 @@ from specfloor.catalog.model import Family, Release
 from specfloor.cells import Arm, Cell
 from specfloor.engines.command import method_of, server_command
 from specfloor.errors import UsageError
+from specfloor.i18n import _
 from specfloor.judge.evidence import ArmEvidence, Block
 from specfloor.load.sampling import Sampling, request_body
 from specfloor.load.sets import Workloads
@@ -89,18 +90,18 @@ def served_name(argv: Sequence[str], family: Family) -> str:
 def find_prompts(block: Block | None, family: Family, folder: Path) -> Prompts:
     """Return the prompts of a block from a folder of workloads, if they are still those it sent."""
     if block is None:
-        return Prompts({}, words.NOT_SENT)
+        return Prompts({}, _(words.NOT_SENT))
     sent = block.sent
     try:
         workloads = Workloads(folder, sent.seed)
         prompts = workloads.prompts(family.workload_set, sent.block.workload)
     except UsageError as error:
-        return Prompts({}, words.NOT_FOUND.format(error=error))
+        return Prompts({}, _(words.NOT_FOUND).format(error=error))
     # a block for speed sends the first of the seeded order
     for some in (prompts, prompts[: sent.prompts]):
         if fingerprint(some) == sent.fingerprint:
             return Prompts({prompt.id: prompt for prompt in some})
-    return Prompts({}, words.CHANGED.format(folder=folder))
+    return Prompts({}, _(words.CHANGED).format(folder=folder))
 
 
 def bodies(block: Block, model: str, prompts: Sequence[Prompt]) -> tuple[str, ...]:

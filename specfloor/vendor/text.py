@@ -1,10 +1,12 @@
 """A bug report as text: the vendor's form, in Markdown."""
 
 import re
+from gettext import ngettext
 from importlib import resources
 
 import jinja2
 
+from specfloor.i18n import _
 from specfloor.vendor.figures import NOTHING
 from specfloor.vendor.report import BugReport
 from specfloor.vendor.reproduce import PORT
@@ -28,7 +30,7 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.install_null_translations(newstyle=True)  # type: ignore[attr-defined]
+    environment.install_gettext_callables(_, ngettext, newstyle=True)  # type: ignore[attr-defined]
     environment.globals |= {"fence": fence, "number": _number, "milliseconds": _milliseconds}
     return environment.get_template(_TEMPLATE)
 

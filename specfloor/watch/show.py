@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from specfloor.i18n import N_, _
 from specfloor.signals.counts import DraftCounts
 from specfloor.watch.state import HISTORY, Engine, State, Summary, View, shares
 
@@ -19,26 +20,26 @@ NOTHING = "-"
 BARS = "▁▂▃▄▅▆▇█"
 PLAIN_BARS = "_.-=+*#@"
 _COLUMNS = (
-    "engine",
-    "rate",
-    "length",
-    "by position",
+    N_("engine"),
+    N_("rate"),
+    N_("length"),
+    N_("by position"),
     "draft/s",
     "acc/s",
     "run/wait",
-    "start",
-    "over time",
+    N_("start"),
+    N_("over time"),
 )
 _WIDE = 80
 """Columns that the table needs without the line over time, at k = 3 with a host's name."""
 _LEAST_READINGS = 8
 _STATES = {
-    State.NO_DRAFTS: "no drafts",
-    State.GENERATING_WITHOUT_DRAFTS: "generates without drafts",
-    State.FIRST_READING: "first reading",
-    State.V0_GAUGE: "V0: only since its start",
+    State.NO_DRAFTS: N_("no drafts"),
+    State.GENERATING_WITHOUT_DRAFTS: N_("generates without drafts"),
+    State.FIRST_READING: N_("first reading"),
+    State.V0_GAUGE: N_("V0: only since its start"),
 }
-_CELLS = _STATES | {State.GENERATING_WITHOUT_DRAFTS: "no drafts", State.V0_GAUGE: "V0"}
+_CELLS = _STATES | {State.GENERATING_WITHOUT_DRAFTS: N_("no drafts"), State.V0_GAUGE: "V0"}
 """The same in a cell; a note says more."""
 _STYLES = {State.GENERATING_WITHOUT_DRAFTS: "bold yellow", State.NO_DRAFTS: "dim"}
 
@@ -55,26 +56,34 @@ def as_table(
     view: View, *, floor: float | None = None, bars: str = BARS, width: int = 120
 ) -> RenderableType:
     """Return a view as what rich draws ``width`` columns wide; what is below ``floor`` is red."""
-    title = f"acceptance at {_clock(view.at)}"
+    title = _("acceptance at {clock}").format(clock=_clock(view.at))
     table = Table(box=None, title=title, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
     for name in _COLUMNS:
         left = name in ("engine", "by position", "over time")
-        table.add_column(name, justify="left" if left else "right", no_wrap=True)
+        table.add_column(_(name), justify="left" if left else "right", no_wrap=True)
     readings = min(max(width - _WIDE, _LEAST_READINGS), HISTORY)
     for engine in _shown(view):
         style = _STYLES.get(engine.state, "")
         rate = engine.recent.counts.rate
         if floor is not None and rate is not None and rate < floor:
             style = "bold red"
-        line = _CELLS.get(engine.state) or sparkline(engine.history[-readings:], bars)
+        line = _(_CELLS.get(engine.state, "")) or sparkline(engine.history[-readings:], bars)
         table.add_row(_who(engine, view), *_cells(engine), line, style=style)
     notes = [
-        Text(f"{e.url} {e.sentence}, since {_clock(e.since)}; retried", style="bold red")
+        Text(
+            _("{url} {sentence}, since {clock}; retried").format(
+                url=e.url, sentence=e.sentence, clock=_clock(e.since)
+            ),
+            style="bold red",
+        )
         for e in view.endpoints
         if e.problem is not None
     ]
     notes += [
-        Text(f"{describe(one, view)} generates tokens without drafts", style="bold yellow")
+        Text(
+            _("{engine} generates tokens without drafts").format(engine=describe(one, view)),
+            style="bold yellow",
+        )
         for one in view.engines
         if one.state is State.GENERATING_WITHOUT_DRAFTS
     ]
@@ -104,28 +113,42 @@ def as_line(view: View) -> str:
     if len(view.engines) > 1:
         told = (f"{_who(engine, view)} {_brief(engine)}" for engine in view.engines)
         parts.append("engines: " + ", ".join(told))
-    parts += [f"{e.url} {e.sentence}, retried" for e in view.endpoints if e.problem is not None]
+    parts += [
+        _("{url} {sentence}, retried").format(url=e.url, sentence=e.sentence)
+        for e in view.endpoints
+        if e.problem is not None
+    ]
     return " | ".join((*parts, *_news(view)))
 
 
 def _sentence(engine: Engine) -> str:
     counts, load = engine.recent.counts, engine.load
     start = engine.since_start
-    parts = [_STATES.get(engine.state, "")]
+    parts = [_(_STATES.get(engine.state, ""))]
     if engine.state is State.V0_GAUGE:
-        parts = [f"rate {_percent(engine.gauge)} since its start (V0 says no other)"]
+        parts = [
+            _("rate {percent} since its start (V0 says no other)").format(
+                percent=_percent(engine.gauge)
+            )
+        ]
     elif counts.drafted:
         parts = [
-            f"drafted {engine.drafted_per_s or 0:.1f}/s",
-            f"accepted {engine.accepted_per_s or 0:.1f}/s",
-            f"rate {_percent(counts.rate)} over {engine.recent.seconds:.0f} s",
-            f"length {_number(counts.length, '.2f')}",
-            f"by position {_positions(counts) or '?'}",
+            _("drafted {drafted_per_s:.1f}/s").format(drafted_per_s=engine.drafted_per_s or 0),
+            _("accepted {accepted_per_s:.1f}/s").format(accepted_per_s=engine.accepted_per_s or 0),
+            _("rate {percent} over {seconds:.0f} s").format(
+                percent=_percent(counts.rate), seconds=engine.recent.seconds
+            ),
+            _("length {number}").format(number=_number(counts.length, ".2f")),
+            _("by position {positions}").format(positions=_positions(counts) or "?"),
         ]
     if load.running is not None:
-        parts.append(f"{load.running} running {load.waiting or 0} waiting")
+        parts.append(
+            _("{running} running {waiting} waiting").format(
+                running=load.running, waiting=load.waiting or 0
+            )
+        )
     if start.drafted:
-        parts.append(f"since start {_percent(start.rate)}")
+        parts.append(_("since start {percent}").format(percent=_percent(start.rate)))
     return ", ".join(parts)
 
 
@@ -185,17 +208,30 @@ def _counts(counts: DraftCounts) -> dict[str, Any]:
 def summary_text(summary: Summary) -> str:
     """Return the whole watch for people."""
     lines = [
-        f"watched {summary.seconds:.0f} s: {summary.readings} readings, "
-        f"{summary.unanswered} unanswered, {summary.resets} restarts"
+        _(
+            "watched {seconds:.0f} s: {readings} readings, {unanswered} unanswered, "
+            "{resets} restarts"
+        ).format(
+            seconds=summary.seconds,
+            readings=summary.readings,
+            unanswered=summary.unanswered,
+            resets=summary.resets,
+        )
     ]
     several = len({url for url, _, _ in summary.whole}) > 1
     names = {name: f"{_host(name[0])} {name[2]}" if several else name[2] for name in summary.whole}
     for name, gain in summary.whole.items():
         lowest = summary.lowest.get(name)
-        least = "" if lowest is None else f", least in a window {lowest:.1%}"
-        lines.append(f"  engine {names[name]}: {_whole(gain.counts)}{least}")
+        least = (
+            "" if lowest is None else _(", least in a window {lowest:.1%}").format(lowest=lowest)
+        )
+        lines.append(
+            _("  engine {name}: {whole}{least}").format(
+                name=names[name], whole=_whole(gain.counts), least=least
+            )
+        )
     if len(names) > 1:
-        lines.append(f"  together: {_whole(summary.total)}")
+        lines.append(_("  together: {whole}").format(whole=_whole(summary.total)))
     return "\n".join(lines)
 
 
@@ -229,8 +265,8 @@ def summary_json(summary: Summary, reason: str | None) -> str:
 def describe(engine: Engine, view: View) -> str:
     """Return whom an engine's figures are about."""
     if engine is view.total:
-        return "all engines together"
-    return f"engine {_who(engine, view)}"
+        return _("all engines together")
+    return _("engine {who}").format(who=_who(engine, view))
 
 
 def _who(engine: Engine, view: View) -> str:
@@ -258,18 +294,23 @@ def _shown(view: View) -> tuple[Engine, ...]:
 
 def _whole(counts: DraftCounts) -> str:
     if not counts.drafted:
-        return "no drafts"
+        return _("no drafts")
     positions = _positions(counts)
-    return (
-        f"{counts.accepted:,} of {counts.drafted:,} tokens accepted, rate {_percent(counts.rate)}, "
-        f"length {_number(counts.length, '.2f')}{f', by position {positions}' if positions else ''}"
+    return _(
+        "{accepted:,} of {drafted:,} tokens accepted, rate {percent}, length {number}{more}"
+    ).format(
+        accepted=counts.accepted,
+        drafted=counts.drafted,
+        percent=_percent(counts.rate),
+        number=_number(counts.length, ".2f"),
+        more=_(", by position {positions}").format(positions=positions) if positions else "",
     )
 
 
 def _brief(engine: Engine) -> str:
     if engine.state is State.V0_GAUGE:
-        return f"{_percent(engine.gauge)} since its start"
-    return _STATES.get(engine.state) or _percent(engine.recent.counts.rate)
+        return _("{percent} since its start").format(percent=_percent(engine.gauge))
+    return _(_STATES.get(engine.state, "")) or _percent(engine.recent.counts.rate)
 
 
 def _positions(counts: DraftCounts) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from specfloor.catalog.references import Reference, describe, fitting
+from specfloor.i18n import _
 from specfloor.judge.cell import AcceptanceJudgement
 from specfloor.judge.floors import Quantity
 from specfloor.judge.verdict import AcceptanceSummary, Estimate
@@ -25,24 +26,24 @@ def against_floor(context: Context) -> Iterator[Panel]:
     references = fitting(context.cell)
     in_lengths = judgement.floor and judgement.floor.quantity is Quantity.ACCEPTANCE_LENGTH
     mean = _judged(judgement, "rate") or summary.rate_mean
-    rows = [_dot(words.MEAN, mean), _dot(words.POOLED, summary.rate_pooled)]
+    rows = [_dot(_(words.MEAN), mean), _dot(_(words.POOLED), summary.rate_pooled)]
     if len(summary.per_domain) > 1:
         rows += [_dot(domain.domain, domain.mean) for domain in summary.per_domain]
     rows += _published(references, "acceptance_rate")
     interval = mean.interval
     yield Panel(
-        words.RATE_TITLE,
-        words.RATE_PROSE.format(
+        _(words.RATE_TITLE),
+        _(words.RATE_PROSE).format(
             mean=f"{mean.value:.1%}",
             n=mean.n,
-            interval=words.RATE_INTERVAL.format(
+            interval=_(words.RATE_INTERVAL).format(
                 level=interval.level, low=f"{interval.low:.1%}", high=f"{interval.high:.1%}"
             )
             if interval
             else "",
         ),
         charts=(
-            Dots(words.RATE_CHART, tuple(rows), () if in_lengths else _floor_level(judgement)),
+            Dots(_(words.RATE_CHART), tuple(rows), () if in_lengths else _floor_level(judgement)),
         ),
         notes=_notes(judgement, references),
     )
@@ -56,15 +57,15 @@ def _lengths(
 ) -> Panel:
     in_lengths = judgement.floor and judgement.floor.quantity is Quantity.ACCEPTANCE_LENGTH
     rows = [
-        _dot(words.MEAN, _judged(judgement, "length") or summary.length_mean),
-        _dot(words.POOLED, summary.length_pooled),
+        _dot(_(words.MEAN), _judged(judgement, "length") or summary.length_mean),
+        _dot(_(words.POOLED), summary.length_pooled),
         *published,
     ]
-    prose = words.LENGTH_PROSE.format(
+    prose = _(words.LENGTH_PROSE).format(
         length=f"{summary.length_pooled.value:.2f}", n=summary.length_pooled.n
     )
     levels = _floor_level(judgement) if in_lengths else ()
-    return Panel(words.LENGTH_TITLE, prose, (Dots(words.LENGTH_CHART, tuple(rows), levels),))
+    return Panel(_(words.LENGTH_TITLE), prose, (Dots(_(words.LENGTH_CHART), tuple(rows), levels),))
 
 
 def _judged(judgement: AcceptanceJudgement, unit: str) -> Estimate | None:
@@ -87,8 +88,12 @@ def _published(references: tuple[Reference, ...], quantity: str) -> list[Dot]:
     for reference in references:
         if reference.quantity == quantity:
             low, high = min(reference.value), max(reference.value)
-            text = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
-            label = f"{reference.owner}, {reference.kind}"
+            text = (
+                f"{low:.4g}"
+                if low == high
+                else _(words.SPAN).format(low=f"{low:.4g}", high=f"{high:.4g}")
+            )
+            label = _(", ").join((reference.owner, _(reference.kind)))
             dots.append(Dot(label, (low + high) / 2, text, low, high, Role.REFERENCE))
     return dots
 
@@ -97,22 +102,22 @@ def _floor_level(judgement: AcceptanceJudgement) -> tuple[Level, ...]:
     if judgement.floor is None:
         return ()
     value = judgement.floor.value
-    return (Level(words.FLOOR_VALUE.format(value=f"{value:g}"), value),)
+    return (Level(_(words.FLOOR_VALUE).format(value=f"{value:g}"), value),)
 
 
 def _notes(judgement: AcceptanceJudgement, references: tuple[Reference, ...]) -> tuple[str, ...]:
     notes = []
     if floor := judgement.floor:
         notes.append(
-            words.FLOOR_NOTE.format(
-                value=floor.value, date=floor.date, reason=floor.reason, source=floor.source
+            _(words.FLOOR_NOTE).format(
+                value=floor.value, date=floor.date, reason=_(floor.reason), source=floor.source
             )
         )
     elif judgement.report_only:
-        notes.append(words.NO_FLOOR_NOTE.format(reason=judgement.report_only))
+        notes.append(_(words.NO_FLOOR_NOTE).format(reason=judgement.report_only))
     if judgement.rung:
         notes.append(
-            words.RUNG_NOTE.format(
+            _(words.RUNG_NOTE).format(
                 rung=judgement.rung,
                 sent=judgement.sent,
                 prompts=judgement.prompts,
@@ -121,10 +126,10 @@ def _notes(judgement: AcceptanceJudgement, references: tuple[Reference, ...]) ->
             )
         )
     if outputs := judgement.outputs:
-        notes.append(words.OUTPUTS_NOTE.format(same=outputs.same, compared=outputs.compared))
-    notes += [words.REFERENCE_NOTE.format(text=describe(one)) for one in references]
+        notes.append(_(words.OUTPUTS_NOTE).format(same=outputs.same, compared=outputs.compared))
+    notes += [_(words.REFERENCE_NOTE).format(text=describe(one)) for one in references]
     if not references:
-        notes.append(words.NO_REFERENCE)
+        notes.append(_(words.NO_REFERENCE))
     return tuple(notes)
 
 
@@ -137,7 +142,7 @@ def by_position(context: Context) -> Iterator[Panel]:
     banded = all(one.interval for one in profile)
     series = [
         Series(
-            words.MEASURED,
+            _(words.MEASURED),
             tuple(float(i + 1) for i in range(len(profile))),
             tuple(one.value for one in profile),
             style="both",
@@ -147,7 +152,7 @@ def by_position(context: Context) -> Iterator[Panel]:
     ]
     series += [
         Series(
-            f"{reference.owner}, {reference.kind}",
+            _(", ").join((reference.owner, _(reference.kind))),
             tuple(float(i + 1) for i in range(len(reference.value))),
             reference.value,
             Role.REFERENCE,
@@ -157,15 +162,15 @@ def by_position(context: Context) -> Iterator[Panel]:
         if reference.quantity == "per_position"
     ]
     first, last = f"{profile[0].value:.1%}", f"{profile[-1].value:.1%}"
-    prose = words.PROFILE_PROSE if len(profile) > 1 else words.PROFILE_ONE
+    prose = _(words.PROFILE_PROSE) if len(profile) > 1 else _(words.PROFILE_ONE)
     longest = max(len(one.x) for one in series)
     yield Panel(
-        words.PROFILE_TITLE,
+        _(words.PROFILE_TITLE),
         prose.format(first=first, last=last),
         charts=(
             Lines(
-                words.PROFILE_CHART,
-                words.POSITION,
+                _(words.PROFILE_CHART),
+                _(words.POSITION),
                 tuple(series),
                 ticks=tuple(float(i + 1) for i in range(longest)),
                 limits=(0.0, 1.0),
@@ -187,16 +192,16 @@ def over_time(context: Context) -> Iterator[Panel]:
         judgement and judgement.floor and judgement.floor.quantity is Quantity.ACCEPTANCE_RATE
     )
     yield Panel(
-        words.TIME_TITLE,
-        words.TIME_PROSE.format(window=WINDOW),
+        _(words.TIME_TITLE),
+        _(words.TIME_PROSE).format(window=WINDOW),
         charts=(
             Lines(
-                words.TIME_CHART,
-                words.SECONDS,
+                _(words.TIME_CHART),
+                _(words.SECONDS),
                 (
-                    Series(words.REQUEST, *thinned(times, rates), Role.QUIET, "points"),
+                    Series(_(words.REQUEST), *thinned(times, rates), Role.QUIET, "points"),
                     Series(
-                        words.RUNNING_MEAN.format(window=WINDOW),
+                        _(words.RUNNING_MEAN).format(window=WINDOW),
                         *thinned(times, running_mean(rates)),
                     ),
                 ),
@@ -224,8 +229,8 @@ def lowest(context: Context) -> Iterator[Panel]:
         )
         for one in found
     )
-    table = Table(words.LOWEST_HEADERS, rows, frozenset({2, 3, 4}))
-    yield Panel(words.LOWEST_TITLE, words.LOWEST_PROSE, table=table, wide=True)
+    table = Table(tuple(map(_, words.LOWEST_HEADERS)), rows, frozenset({2, 3, 4}))
+    yield Panel(_(words.LOWEST_TITLE), _(words.LOWEST_PROSE), table=table, wide=True)
 
 
 def _rated(context: Context) -> list[Rated]:

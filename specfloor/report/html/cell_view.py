@@ -2,6 +2,7 @@
 
 import shlex
 
+from specfloor.i18n import _
 from specfloor.judge.configuration import ConfigurationJudgement
 from specfloor.judge.evidence import CellEvidence
 from specfloor.judge.run import CellResult, Judgement
@@ -41,7 +42,7 @@ def view(
         name=cell.id,
         release=cell.release,
         family=cell.family,
-        conditions=tuple(zip(words.CONDITIONS, values, strict=True)),
+        conditions=tuple(zip(map(_, words.CONDITIONS), values, strict=True)),
         standing=standing_of(result),
         said=tuple(_said(judgement) for judgement in result.judgements),
         panels=panels_of(context),
@@ -74,12 +75,12 @@ def _commands(context: Context, run: str) -> tuple[Command, ...]:
         *("--concurrency", str(cell.concurrency)),
     )
     commands = [
-        Command(words.MEASURE_AGAIN, shlex.join(again)),
-        Command(words.JUDGE_AGAIN, shlex.join(("specfloor", "report", f"reports/{run}"))),
+        Command(_(words.MEASURE_AGAIN), shlex.join(again)),
+        Command(_(words.JUDGE_AGAIN), shlex.join(("specfloor", "report", f"reports/{run}"))),
     ]
     for label, arms in (
-        (words.SERVE_OFF, context.evidence.off),
-        (words.SERVE_ON, context.evidence.on),
+        (_(words.SERVE_OFF), context.evidence.off),
+        (_(words.SERVE_ON), context.evidence.on),
     ):
         launch = next((arm.launch for arm in arms if arm.launch), None)
         if launch:
@@ -92,6 +93,6 @@ def _evidence(result: CellResult, evidence: CellEvidence) -> tuple[Link, ...]:
     logs = {arm.launch.log: arm.key.id for arm in (*evidence.on, *evidence.off) if arm.launch}
     logs |= {log: log for j in result.judgements for log in j.logs if log not in logs}
     return (
-        Link(RECORDS, words.RECORDS),
-        *(Link(log, words.LOG.format(launch=name)) for log, name in logs.items()),
+        Link(RECORDS, _(words.RECORDS)),
+        *(Link(log, _(words.LOG).format(launch=name)) for log, name in logs.items()),
     )

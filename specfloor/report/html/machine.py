@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from specfloor.i18n import _
 from specfloor.report.html import words
 from specfloor.report.html.model import Table
 from specfloor.runs.records import Environment, FindingRecord, LaunchRecord, Record, RunInfo
@@ -14,19 +15,19 @@ def environment(where: Environment) -> Facts:
     """Return names and values of what is known of a machine; what is unknown is left out."""
     known: list[tuple[str, object]] = [
         (words.PYTHON, where.python),
-        (words.PLATFORM, where.platform),
-        (words.PROCESSOR, f"{where.cpu}, {where.cores}"),
-        (words.MEMORY, f"{where.memory_bytes / 2**30:.1f} GiB"),
-        (words.ACCELERATORS, ", ".join(where.accelerators) or words.NO_ACCELERATORS),
+        (_(words.PLATFORM), where.platform),
+        (_(words.PROCESSOR), f"{where.cpu}, {where.cores}"),
+        (_(words.MEMORY), f"{where.memory_bytes / 2**30:.1f} GiB"),
+        (_(words.ACCELERATORS), ", ".join(where.accelerators) or _(words.NO_ACCELERATORS)),
         (words.CANN, where.cann),
-        (words.CANN_HOME, where.cann_home),
-        (words.DRIVER, where.driver),
-        (words.FIRMWARE, where.firmware),
+        (_(words.CANN_HOME), where.cann_home),
+        (_(words.DRIVER), where.driver),
+        (_(words.FIRMWARE), where.firmware),
         (words.NPU_SMI, where.npu_smi),
-        (words.CONTAINER, None if where.container is None else words.YES_NO[where.container]),
-        (words.PACKAGES, _pairs(where.packages, " ")),
-        *((words.ENGINE.format(python=p), _pairs(of, " ")) for p, of in where.engines.items()),
-        (words.VARIABLES, _pairs(where.variables, "=")),
+        (_(words.CONTAINER), None if where.container is None else _(words.YES_NO[where.container])),
+        (_(words.PACKAGES), _pairs(where.packages, " ")),
+        *((_(words.ENGINE).format(python=p), _pairs(of, " ")) for p, of in where.engines.items()),
+        (_(words.VARIABLES), _pairs(where.variables, "=")),
     ]
     return tuple((name, str(value)) for name, value in known if value not in (None, ""))
 
@@ -60,9 +61,9 @@ def launches_table(records: Iterable[Record]) -> Table:
                 )
             )
         elif isinstance(record, FindingRecord):
-            said = words.LAUNCH_FAULT.format(finding=record.finding, sentence=record.sentence)
+            said = _("{what}: {why}").format(what=record.finding, why=record.sentence)
             rows.append((record.launch, words.NOTHING, words.NOTHING, said))
-    return Table(words.LAUNCH_HEADERS, tuple(rows), frozenset({2}))
+    return Table(tuple(map(_, words.LAUNCH_HEADERS)), tuple(rows), frozenset({2}))
 
 
 def _pairs(values: Mapping[str, str], joint: str) -> str:

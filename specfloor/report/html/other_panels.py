@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from specfloor.experiments.base import Curve, ExperimentJudgement
 from specfloor.experiments.base import Table as ExperimentTable
 from specfloor.host.npu_smi import Device
+from specfloor.i18n import _
 from specfloor.judge.host import host_during
 from specfloor.report.html import words
 from specfloor.report.html.context import Context
@@ -41,11 +42,11 @@ def machine(context: Context) -> Iterator[Panel]:
     drawn = first if first in launches else next(iter(launches))
     samples = launches[drawn]
     yield Panel(
-        words.HOST_TITLE,
-        words.HOST_PROSE.format(launch=drawn),
+        _(words.HOST_TITLE),
+        _(words.HOST_PROSE).format(launch=drawn),
         charts=(*_device_charts(samples), *_processor_chart(samples)),
         notes=tuple(
-            words.HOST_NOTE.format(launch=launch, sentence=host_during(own).sentence)
+            _(words.HOST_NOTE).format(launch=launch, sentence=host_during(own).sentence)
             for launch, own in launches.items()
         ),
         wide=True,
@@ -65,21 +66,21 @@ def _device_charts(samples: Sequence[HostSampleRecord]) -> Iterator[Lines]:
                 medians.append((sample.t_s, statistics.median(value for _, value in taken)))
         if len(medians) < 2:
             continue
-        middle = _line(words.MEDIAN_DEVICE.format(n=len(devices)), medians, Role.ON)
-        each = [_line(words.DEVICE, points, Role.QUIET, _FEW) for points in devices.values()]
+        middle = _line(_(words.MEDIAN_DEVICE).format(n=len(devices)), medians, Role.ON)
+        each = [_line(_(words.DEVICE), points, Role.QUIET, _FEW) for points in devices.values()]
         series = (*each, middle) if len(devices) > 1 else (middle,)
-        yield Lines(title, words.SECONDS, series, limits=limits)
+        yield Lines(_(title), _(words.SECONDS), series, limits=limits)
 
 
 def _processor_chart(samples: Sequence[HostSampleRecord]) -> Iterator[Lines]:
     taken = [(sample.t_s, sample.processor) for sample in samples if sample.processor]
     if len(taken) < 2:
         return
-    series = [_line(words.ALL_CORES, [(t, p.busy_pct) for t, p in taken], Role.OFF)]
+    series = [_line(_(words.ALL_CORES), [(t, p.busy_pct) for t, p in taken], Role.OFF)]
     own = [(t, p.own_pct) for t, p in taken if p.own_pct is not None]
     if len(own) > 1:
-        series.append(_line(words.OWN_CORES, own, Role.ON))
-    yield Lines(words.PROCESSOR_CHART, words.SECONDS, tuple(series), limits=_PERCENT)
+        series.append(_line(_(words.OWN_CORES), own, Role.ON))
+    yield Lines(_(words.PROCESSOR_CHART), _(words.SECONDS), tuple(series), limits=_PERCENT)
 
 
 def _line(
@@ -99,11 +100,15 @@ def checks(context: Context) -> Iterator[Panel]:
     if judgement is None or not judgement.checks:
         return
     rows = tuple(
-        (check.what, check.asked, check.found, words.HOLDS[check.holds])
+        (check.what, check.asked, check.found, _(words.HOLDS[check.holds]))
         for check in judgement.checks
     )
     yield Panel(
-        words.CHECKS_TITLE, "", table=Table(words.CHECK_HEADERS, rows), wide=True, folded=True
+        _(words.CHECKS_TITLE),
+        "",
+        table=Table(tuple(map(_, words.CHECK_HEADERS)), rows),
+        wide=True,
+        folded=True,
     )
 
 
@@ -116,23 +121,25 @@ def upgrade(context: Context) -> Iterator[Panel]:
     for quantity in judgement.quantities:
         result = quantity.result
         if result is None:
-            rows.append((quantity.quantity, *[words.NOTHING] * 4, quantity.outcome.value))
+            rows.append((_(quantity.quantity), *[words.NOTHING] * 4, quantity.outcome.value))
             continue
         interval = result.interval
         rows.append(
             (
-                quantity.quantity,
+                _(quantity.quantity),
                 f"{result.old:.4g}",
                 f"{result.new:.4g}",
                 words.NOTHING if result.change is None else f"{result.change:+.1%}",
-                f"{interval.low:+.1%} to {interval.high:+.1%}" if interval else words.NOTHING,
+                _(words.SPAN).format(low=f"{interval.low:+.1%}", high=f"{interval.high:+.1%}")
+                if interval
+                else words.NOTHING,
                 quantity.outcome.value,
             )
         )
     yield Panel(
-        words.UPGRADE_TITLE.format(baseline=judgement.baseline),
+        _(words.UPGRADE_TITLE).format(baseline=judgement.baseline),
         "",
-        table=Table(words.UPGRADE_HEADERS, tuple(rows), frozenset({1, 2, 3, 4})),
+        table=Table(tuple(map(_, words.UPGRADE_HEADERS)), tuple(rows), frozenset({1, 2, 3, 4})),
         wide=True,
     )
 
@@ -141,7 +148,7 @@ def experiments(context: Context) -> Iterator[Panel]:
     """Yield a panel for each experiment, and one for each further table of it."""
     for judgement in context.result.experiments:
         yield Panel(
-            words.EXPERIMENT_TITLE.format(name=judgement.experiment),
+            _(words.EXPERIMENT_TITLE).format(name=judgement.experiment),
             sentence(judgement.reason),
             charts=_charts(judgement),
             wide=True,

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from specfloor.i18n import _
 from specfloor.judge.cell import AcceptanceJudgement
 from specfloor.judge.floors import Quantity
 from specfloor.judge.run import CellResult
@@ -28,16 +29,16 @@ def answer(standings: Sequence[Standing]) -> str:
     fails = standings.count(Standing.FAIL)
     unsure = standings.count(Standing.NO_DATA) + standings.count(Standing.INCONCLUSIVE)
     if not cells:
-        return words.ANSWER_NOTHING
+        return _(words.ANSWER_NOTHING)
     if fails == cells > 1:
-        return words.ANSWER_FAIL_ALL
+        return _(words.ANSWER_FAIL_ALL)
     if fails:
-        said = words.ANSWER_FAIL_ONE if fails == 1 else words.ANSWER_FAIL
+        said = _(words.ANSWER_FAIL_ONE) if fails == 1 else _(words.ANSWER_FAIL)
         return said.format(broken=fails, cells=cells)
     if unsure:
-        said = words.ANSWER_UNSURE_ONE if unsure == 1 else words.ANSWER_UNSURE
+        said = _(words.ANSWER_UNSURE_ONE) if unsure == 1 else _(words.ANSWER_UNSURE)
         return said.format(broken=unsure, cells=cells)
-    return words.ANSWER_HOLDS if Standing.PASS in standings else words.ANSWER_REPORTED
+    return _(words.ANSWER_HOLDS) if Standing.PASS in standings else _(words.ANSWER_REPORTED)
 
 
 def trouble(result: CellResult, diagnosis: Diagnosis | None) -> Trouble:
@@ -61,7 +62,7 @@ def _cause(diagnosis: Diagnosis | None) -> str:
     known = next((link for link in causes if link.stage is not Stage.UNKNOWN), None)
     if known is None:
         return ""
-    return words.CAUSE.format(confidence=known.confidence, sentence=sentence(known.sentence))
+    return _(words.CAUSE).format(confidence=_(known.confidence), sentence=sentence(known.sentence))
 
 
 def matrix_row(family: str, releases: Sequence[str], cells: Sequence[CellResult]) -> MatrixRow:
@@ -133,7 +134,11 @@ def _estimate(estimate: Estimate | None, digits: int = 3) -> Value:
 
 
 def _bounds(interval: Interval | None, digits: int) -> str:
-    return f"{interval.low:.{digits}f} to {interval.high:.{digits}f}" if interval else ""
+    return (
+        _(words.SPAN).format(low=f"{interval.low:.{digits}f}", high=f"{interval.high:.{digits}f}")
+        if interval
+        else ""
+    )
 
 
 def _acceptance_floor(judgement: AcceptanceJudgement | None) -> Value:
@@ -142,5 +147,5 @@ def _acceptance_floor(judgement: AcceptanceJudgement | None) -> Value:
     value = judgement.floor.value
     text = f"{value:.3f}"
     if judgement.floor.quantity is Quantity.ACCEPTANCE_LENGTH:
-        text = words.LENGTH_FLOOR.format(value=text)
+        text = _(words.LENGTH_FLOOR).format(value=text)
     return Value(text, value)

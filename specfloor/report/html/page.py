@@ -8,6 +8,7 @@ import msgspec
 
 from specfloor.catalog import Catalog
 from specfloor.cells import Cell
+from specfloor.i18n import _
 from specfloor.judge.baseline import hardware_class
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.run import CellResult, RunResult
@@ -56,8 +57,8 @@ def build_page(
         standing=next((one for one in WORST_FIRST if counts[one]), Standing.NO_DATA),
         answer=answer(standings),
         warnings=(
-            *(() if run.info.complete else (words.INCOMPLETE,)),
-            *((words.TRUNCATED,) if run.truncated else ()),
+            *(() if run.info.complete else (_(words.INCOMPLETE),)),
+            *((_(words.TRUNCATED),) if run.truncated else ()),
             *(flag.message for flag in run.info.environment.flags),
         ),
         counts=tuple((one, counts[one]) for one in WORST_FIRST if counts[one]),
@@ -67,7 +68,9 @@ def build_page(
         releases=releases,
         families=families,
         matrix=tuple(matrix_row(family, releases, cells) for family in families),
-        columns=words.COLUMNS,
+        columns=tuple(
+            msgspec.structs.replace(column, label=_(column.label)) for column in words.COLUMNS
+        ),
         rows=tuple(row(cell) for cell in cells),
         cells=_within_bounds(
             tuple(
@@ -83,7 +86,7 @@ def build_page(
         environment=environment(run.info.environment),
         settings=settings(run.info),
         launches=launches_table(run.records),
-        files=tuple(Link(name, what) for name, what in words.FILES),
+        files=tuple(Link(name, _(what)) for name, what in words.FILES),
     )
 
 

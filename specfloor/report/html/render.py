@@ -3,11 +3,13 @@
 import base64
 import hashlib
 import itertools
+from gettext import ngettext
 from importlib import resources
 
 import jinja2
 from markupsafe import Markup
 
+from specfloor.i18n import _
 from specfloor.report.html import words
 from specfloor.report.html.model import Chart, Dots, Page, Series
 from specfloor.report.html.standing import sentence
@@ -57,7 +59,7 @@ def template(name: str) -> jinja2.Template:
         trim_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.install_null_translations(newstyle=True)  # type: ignore[attr-defined]
+    environment.install_gettext_callables(_, ngettext, newstyle=True)  # type: ignore[attr-defined]
     return environment.get_template(name)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from specfloor.i18n import _, ended
 from specfloor.judge.run import CellResult
 from specfloor.judge.speed import LAUNCH_SD
 from specfloor.judge.times import clock_of_cell
@@ -21,41 +22,43 @@ def decomposition(context: Context) -> Iterator[Panel]:
     interval = summary.interval or summary.supposed_interval
     low, high = (interval.low, interval.high) if interval else (None, None)
     bounds = f" [{low:.2f}, {high:.2f}]" if interval else ""
-    rows = [Dot(words.FACTOR_SPEEDUP, summary.speedup, f"{summary.speedup:.2f}{bounds}", low, high)]
+    rows = [
+        Dot(_(words.FACTOR_SPEEDUP), summary.speedup, f"{summary.speedup:.2f}{bounds}", low, high)
+    ]
     prose = ""
     if summary.length and summary.step_cost:
         rows = [
-            Dot(words.FACTOR_LENGTH, summary.length, f"× {summary.length:.2f}", role=Role.QUIET),
+            Dot(_(words.FACTOR_LENGTH), summary.length, f"× {summary.length:.2f}", role=Role.QUIET),
             Dot(
-                words.FACTOR_COST,
+                _(words.FACTOR_COST),
                 1 / summary.step_cost,
                 f"÷ {summary.step_cost:.2f}",
                 role=Role.OFF,
             ),
             *rows,
         ]
-        prose = words.SPEED_PROSE.format(
+        prose = _(words.SPEED_PROSE).format(
             speedup=f"{summary.speedup:.2f}",
             length=f"{summary.length:.2f}",
             cost=f"{summary.step_cost:.2f}",
         )
-        prose += words.SPEED_GAINS if summary.speedup > 1 else words.SPEED_LOSES
+        prose += _(words.SPEED_GAINS) if summary.speedup > 1 else _(words.SPEED_LOSES)
     levels = []
     if judgement.floor:
         value = judgement.floor.value
-        levels.append(Level(words.FLOOR_VALUE.format(value=f"{value:g}"), value))
+        levels.append(Level(_(words.FLOOR_VALUE).format(value=f"{value:g}"), value))
     yield Panel(
-        words.SPEED_TITLE,
+        _(words.SPEED_TITLE),
         prose,
-        charts=(Dots(words.SPEED_FACTORS, tuple(rows), tuple(levels), base=1.0, log=True),),
-        notes=(_launches(summary), words.SPEED_CLOCK.format(clock=judgement.clock)),
+        charts=(Dots(_(words.SPEED_FACTORS), tuple(rows), tuple(levels), base=1.0, log=True),),
+        notes=(_launches(summary), _(words.SPEED_CLOCK).format(clock=_(judgement.clock))),
     )
 
 
 def _launches(summary: SpeedSummary) -> str:
     if summary.launches == 1:
-        return words.SPEED_ONE_PAIR.format(scatter=LAUNCH_SD)
-    return words.SPEED_PAIRS.format(launches=summary.launches, scatter=summary.scatter)
+        return _(words.SPEED_ONE_PAIR).format(scatter=LAUNCH_SD)
+    return _(words.SPEED_PAIRS).format(launches=summary.launches, scatter=summary.scatter)
 
 
 def over_concurrency(context: Context) -> Iterator[Panel]:
@@ -71,7 +74,7 @@ def over_concurrency(context: Context) -> Iterator[Panel]:
     x = tuple(float(concurrency) for concurrency, _ in points)
     y = tuple(summary.speedup for _, summary in points)
     series = Series(
-        words.SPEEDUP,
+        _(words.SPEEDUP),
         x,
         y,
         style="both",
@@ -79,14 +82,14 @@ def over_concurrency(context: Context) -> Iterator[Panel]:
         high=tuple(i.high for i in intervals if i) if all(intervals) else (),
     )
     yield Panel(
-        words.CURVE_TITLE,
+        _(words.CURVE_TITLE),
         flip_sentence(x, y),
         charts=(
             Lines(
-                words.SPEEDUP,
-                words.IN_FLIGHT,
+                _(words.SPEEDUP),
+                _(words.IN_FLIGHT),
                 (series,),
-                (Level(words.EVEN, 1.0, Role.OFF),),
+                (Level(_(words.EVEN), 1.0, Role.OFF),),
                 doubling=True,
             ),
         ),
@@ -101,12 +104,12 @@ def flip_sentence(concurrencies: Sequence[float], speedups: Sequence[float]) -> 
     pays = [f"{c:g}" for c, speedup in zip(concurrencies, speedups, strict=True) if speedup > 1]
     costs = [f"{c:g}" for c, speedup in zip(concurrencies, speedups, strict=True) if speedup <= 1]
     if not costs:
-        return words.CURVE_PAYS.format(high=pays[-1])
+        return _(words.CURVE_PAYS).format(high=pays[-1])
     if not pays:
-        return words.CURVE_COSTS
+        return _(words.CURVE_COSTS)
     if float(pays[-1]) < float(costs[0]):
-        return words.CURVE_FLIPS.format(low=pays[-1], high=costs[0])
-    return words.CURVE_WAVERS.format(pays=", ".join(pays), costs=", ".join(costs))
+        return _(words.CURVE_FLIPS).format(low=pays[-1], high=costs[0])
+    return _(words.CURVE_WAVERS).format(pays=_(", ").join(pays), costs=_(", ").join(costs))
 
 
 def latencies(context: Context) -> Iterator[Panel]:
@@ -115,23 +118,23 @@ def latencies(context: Context) -> Iterator[Panel]:
     clock = clock_of_cell(evidence)
     kinds = (
         (
-            words.TPOT_TITLE,
+            _(words.TPOT_TITLE),
             token_times(evidence.off, clock),
             token_times(evidence.on, clock),
         ),
         (
-            words.TTFT_TITLE,
+            _(words.TTFT_TITLE),
             first_token_times(evidence.off),
             first_token_times(evidence.on),
         ),
     )
     for title, off, on in kinds:
-        arms = [(words.OFF, Role.OFF, off), (words.ON, Role.ON, on)]
+        arms = [(_(words.OFF), Role.OFF, off), (_(words.ON), Role.ON, on)]
         drawn = [(label, role, times) for label, role, times in arms if len(times) > 1]
         if drawn:
             yield Panel(
                 title,
-                ". ".join(_latency(label, times) for label, _, times in drawn) + ".",
+                " ".join(ended(_latency(label, times)) for label, _role, times in drawn),
                 charts=(_spread(drawn),),
             )
 
@@ -142,11 +145,11 @@ def _spread(arms: Sequence[tuple[str, Role, Sequence[float]]]) -> Lines:
         x, y = shares(1e3 * seconds for seconds in times)
         # from zero, so that the least time is seen to be one
         series.append(Series(label, (x[0], *x), (0.0, *y), role, "steps"))
-    return Lines(words.SHARE_CHART, words.MILLISECONDS, tuple(series), limits=(0.0, 1.0))
+    return Lines(_(words.SHARE_CHART), words.MILLISECONDS, tuple(series), limits=(0.0, 1.0))
 
 
 def _latency(label: str, times: Sequence[float]) -> str:
-    return words.LATENCY.format(
+    return _(words.LATENCY).format(
         arm=label,
         median=f"{1e3 * quantile(times, 0.5):.3g}",
         p90=f"{1e3 * quantile(times, 0.9):.3g}",

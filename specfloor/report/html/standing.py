@@ -1,6 +1,7 @@
 """How judgements stand, in the page's words, and the order in which they matter."""
 
 from specfloor.experiments.base import ExperimentJudgement
+from specfloor.i18n import _, ended
 from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
 from specfloor.judge.configuration import ConfigurationJudgement
 from specfloor.judge.known import KnownFaultsJudgement
@@ -58,21 +59,21 @@ def what_of(judgement: Judgement) -> str:
     """Return what a judgement is about."""
     match judgement:
         case ConfigurationJudgement():
-            return words.CONFIGURATION
+            return _(words.CONFIGURATION)
         case AcceptanceJudgement():
-            return words.ACCEPTANCE
+            return _(words.ACCEPTANCE)
         case SpeedJudgement():
-            return words.SPEED
+            return _(words.SPEED)
         case UpgradeJudgement():
-            return words.UPGRADE.format(baseline=judgement.baseline)
+            return _(words.UPGRADE).format(baseline=judgement.baseline)
         case KnownFaultsJudgement():
-            return words.KNOWN_FAULTS
+            return _(words.KNOWN_FAULTS)
         case ExperimentJudgement():
-            return words.EXPERIMENT_TITLE.format(name=judgement.experiment)
+            return _(words.EXPERIMENT_TITLE).format(name=judgement.experiment)
 
 
 def sentence(reason: str) -> str:
     """Return a reason as a sentence; a first word that is a name (vLLM) keeps its letters."""
     first = reason.partition(" ")[0]
     said = reason[:1].upper() + reason[1:] if first.isalpha() and first.islower() else reason
-    return f"{said.removesuffix('.')}."
+    return ended(said)

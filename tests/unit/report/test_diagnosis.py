@@ -11,7 +11,7 @@ from specfloor.commands.report import report
 from specfloor.judge.run import Basis, Wanted, write_basis
 from specfloor.ledger import read_ledger
 from specfloor.report.diagnosis import cause_lines
-from specfloor.report.files import markdown, write_files
+from specfloor.report.files import markdown, write_verdicts
 from specfloor.report.known import known_lines
 from specfloor.report.paragraphs import paragraph
 from specfloor.runs.records import Purpose
@@ -84,7 +84,7 @@ def test_files_hold_the_diagnoses(tmp_path):
     result = judged(both_arms(on={"accepted": (0,) * 10}), floor(0.6), report_only("speedup"))
     diagnoses = diagnose_run(result, info().environment, catalog(), read_ledger())
     assert "Likely cause:" in markdown(result, info(), FOLDER, diagnoses)
-    write_files(result, info(), tmp_path, diagnoses)
+    write_verdicts(result, info(), tmp_path, diagnoses)
     stored = msgspec.json.decode((tmp_path / "verdicts.json").read_bytes())
     assert msgspec.convert(stored["diagnoses"], list[Diagnosis]) == [diagnoses[CELL]]
 

@@ -8,7 +8,7 @@ import pytest
 from specfloor.cells import OFF
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.upgrade import Side, judge_cell_upgrade
-from specfloor.report.files import SCHEMA, headline, markdown, write_files
+from specfloor.report.files import SCHEMA, headline, markdown, write_summary, write_verdicts
 from specfloor.report.paragraphs import paragraph
 from specfloor.report.properties import VERDICT, properties_of
 from specfloor.runs.records import Purpose
@@ -144,14 +144,17 @@ class TestFiles:
 
     def test_both_files_and_the_same_bytes_again(self, tmp_path):
         result = judged(both_arms(on=DEAD), *FLOORS)
-        write_files(result, info(), tmp_path)
+        write_summary(result, info(), tmp_path)
+        write_verdicts(result, info(), tmp_path)
         first = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
         assert first.keys() == {"summary.md", "verdicts.json"}
-        write_files(judged(both_arms(on=DEAD), *FLOORS), info(), tmp_path)
+        again = judged(both_arms(on=DEAD), *FLOORS)
+        write_summary(again, info(), tmp_path)
+        write_verdicts(again, info(), tmp_path)
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == first
 
     def test_verdicts_for_programs(self, tmp_path):
-        write_files(judged(both_arms(on=DEAD), *FLOORS), info(), tmp_path)
+        write_verdicts(judged(both_arms(on=DEAD), *FLOORS), info(), tmp_path)
         document = json.loads((tmp_path / "verdicts.json").read_text())
         assert (document["schema"], document["run"]) == (SCHEMA, "r1")
         (cell,) = document["cells"]
@@ -240,6 +243,6 @@ class TestProperties:
 
 
 def test_purposes_not_asked_for_are_not_in_the_files(tmp_path):
-    write_files(judged(both_arms(), purposes=[Purpose.NATURAL]), info(), tmp_path)
+    write_verdicts(judged(both_arms(), purposes=[Purpose.NATURAL]), info(), tmp_path)
     (cell,) = json.loads((tmp_path / "verdicts.json").read_text())["cells"]
     assert cell["speed"] is None

@@ -1,0 +1,145 @@
+"""What a Chinese reader gets: no English sentence in tables, reasons, paragraphs, page or bug text.
+
+Left as they are: names, codes, commands, flags and paths; what models answered and logs said; and
+what is written in files of data (reasons of floors, the ledger's rows, conditions of references).
+"""
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+
+from specfloor.i18n import speaking
+from specfloor.judge.upgrade import Side, judge_cell_upgrade
+from specfloor.report.details import details_table
+from specfloor.report.files import markdown
+from specfloor.report.html.render import render
+from specfloor.report.paragraphs import paragraph
+from specfloor.report.table import tables
+from specfloor.triage.files import triage
+from specfloor.triage.findings import Finding
+from specfloor.triage.given import Given, GivenFile
+from specfloor.triage.report import as_text
+from tests.unit.builders import (
+    CELL,
+    GLM,
+    RULE,
+    both_arms,
+    evidence,
+    fault,
+    floor,
+    info,
+    judged,
+    launch,
+    natural,
+    report_only,
+)
+from tests.unit.report.html.pages import DEAD, of_concurrencies, page_of
+
+FLOORS = (floor(0.6), report_only("speedup"))
+CASES = Path(__file__).parents[2] / "cases"
+FOLDER = Path("reports/r1")
+_CODE = re.compile(r"<(script|style|code|svg)\b.*?</\1>|```.*?```|`[^`]*`", re.DOTALL)
+_SENTENCE = re.compile(r"(?<![\w./=-])[A-Za-z][a-z]+(?: [a-z]+){2,}")
+"""Three words in a row, of which at most the first is a name."""
+
+
+def english(text: str, *quoted: str) -> list[str]:
+    """Return runs of English words in a text, without those of what it quotes."""
+    text = _CODE.sub(" ", text)
+    for data in quoted:
+        text = text.replace(data, " ")
+    return _SENTENCE.findall(html.unescape(re.sub(r"<[^>]+>", "\n", text)))
+
+
+@pytest.mark.parametrize(
+    "text", ["the floor is excluded", "x。Look at the draft", "<p>not a code</p>"]
+)
+def test_english_is_found(text):
+    assert english(text)
+
+
+def test_names_and_codes_are_no_english():
+    assert english("FAIL 接受率 cpu-2.0 `look at this` vllm serve MODEL --max-num-seqs 3") == []
+
+
+RUNS_WORSE = {"accepted": (1, 0, 0, 1, 0, 0, 0, 2, 0, 0)}
+DATA = (
+    "it was reached",
+    "nothing to go by yet",
+    "t was a ",
+    "instead of an answer",
+    "died unexpectedly, shutting down executor",
+    "dcmi initialisation failed",
+)
+"""What records, floors and logs of these tests say, which is shown as it is."""
+RUNS = {
+    "healthy": both_arms(),
+    "dead": both_arms(on=DEAD),
+    "worse": both_arms(on=RUNS_WORSE),
+    "too good": both_arms(on={"accepted": (3,) * 10, "vary": False, "text": "a b c " * 60}),
+    "few": both_arms(on={"prompts": 3}),
+    "failed requests": both_arms(on={"failed": tuple(range(0, 40, 4))}),
+    "every request failed": both_arms(on={"failed": tuple(range(40)), "counted": False}),
+    "counters alone": both_arms(on={"per_request": False}),
+    "no counts at all": both_arms(on={"per_request": False, "counted": False}),
+    "two launches": both_arms(launches=2),
+    "domains": both_arms(on={"domains": ("code", "math")}),
+    "does not start": [fault(Finding.START_FAIL, CELL.arm), launch(), *natural()],
+    "neither starts": [fault(Finding.CRASH, CELL.arm), fault(Finding.CRASH)],
+    "broken off": [
+        launch(CELL.arm),
+        *natural(CELL.arm, answered=7),
+        fault(Finding.HANG, CELL.arm),
+    ],
+    "off arm does not start": [*both_arms()[41:], fault(Finding.START_FAIL)],
+    "nothing": [],
+}
+
+
+@pytest.fixture
+def _in_chinese():
+    with speaking("zh"):
+        yield
+
+
+@pytest.mark.usefixtures("_in_chinese")
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "entries", [FLOORS, (floor(2.9, "acceptance_length"), floor(1.3, "speedup")), ()]
+)
+def test_a_run_as_text_and_as_markdown(name, entries):
+    result = judged(RUNS[name], *entries)
+    said = [paragraph(judgement, FOLDER) for judgement in result.judgements]
+    text = "\n".join((*said, *tables(result.cells).values(), details_table(result.cells)))
+    assert english(text + markdown(result, info(), FOLDER), *DATA) == []
+
+
+@pytest.mark.usefixtures("_in_chinese")
+def test_an_upgrade():
+    sides = [Side(evidence(*both_arms(on=on)), "here") for on in (None, RUNS_WORSE)]
+    said = judge_cell_upgrade(*sides, GLM, RULE, "cpu-1.0")
+    assert "变差，非偶然" in said.reason
+    assert english(paragraph(said, FOLDER), *DATA) == []
+
+
+@pytest.mark.usefixtures("_in_chinese")
+@pytest.mark.parametrize("name", RUNS)
+def test_a_page(name):
+    page = render(page_of(RUNS[name], complete=False, truncated=True))
+    assert 'lang="zh-CN"' in page
+    assert english(page, *DATA) == []
+
+
+@pytest.mark.usefixtures("_in_chinese")
+def test_a_page_with_several_concurrencies():
+    assert english(render(of_concurrencies({1: 0.03, 2: 0.04, 4: 0.09})), *DATA) == []
+
+
+@pytest.mark.usefixtures("_in_chinese")
+@pytest.mark.parametrize("case", sorted(CASES.glob("*/*/")), ids=lambda case: case.name)
+def test_triage(case):
+    files = [path for path in sorted(case.iterdir()) if path.name != "expected.json"]
+    report = triage(Given(files=tuple(GivenFile(path=path.name) for path in files)), case)
+    assert english(as_text(report), *DATA) == []
