@@ -109,8 +109,9 @@ class MixedEvidence:
             if blocks
         }
         limits, source = _limits(arms, rule)
+        share = float(block.label)
         return Load(
-            utilisation=float(block.label),
+            utilisation=share,
             rate_per_s=rate,
             limits=limits,
             limits_from=source,
@@ -119,11 +120,15 @@ class MixedEvidence:
                 mixed.describe(name, rounds, limits, rate, rule.alpha)
                 for name, rounds in arms.items()
             ),
-            compared=tuple(self._compared(arms, limits, rule)),
+            compared=tuple(self._compared(arms, limits, share, rule)),
         )
 
     def _compared(
-        self, arms: Mapping[str, mixed.Rounds], limits: tuple[mixed.Limit, ...], rule: Rule
+        self,
+        arms: Mapping[str, mixed.Rounds],
+        limits: tuple[mixed.Limit, ...],
+        load: float,
+        rule: Rule,
     ) -> Iterator[Compared]:
         """Yield each fixed arm against its off arm, and each adaptive one against its fixed."""
         fixed_first = dict.fromkeys(
@@ -136,7 +141,7 @@ class MixedEvidence:
             if arm in arms and against in arms:
                 margin = mixed.MARGIN if adaptive else mixed.BROKEN
                 found = mixed.compare(
-                    arms[arm], arms[against], limits, alpha=rule.alpha, margin=margin
+                    arms[arm], arms[against], limits, load=load, alpha=rule.alpha, margin=margin
                 )
                 yield Compared(arm, against, adaptive, found)
 

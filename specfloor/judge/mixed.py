@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -32,11 +32,15 @@ SUPPOSED_SD: Mapping[str, float] = {
     "TTFT": 0.35,
     "end-to-end": 0.15,
     "TPOT": 0.045,
-    "goodput": 0.05,
+    "goodput": 0.06,
 }
 """Scatter of one pair of launches supposed where fewer show none, of the log ratio: what 3 % of
-scatter of a launch comes to at up to 90 % of its capacity. Waiting multiplies it
+scatter of a launch comes to at up to 80 % of its capacity. Waiting multiplies it
 (benchmarks.statistics.mixed)."""
+NEAR_CAPACITY = 0.8
+"""The load above which waiting multiplies it by ``NEAR_FACTOR`` more."""
+NEAR_FACTOR = 3.0
+_WAITING = frozenset({"TTFT", "end-to-end", "goodput"})
 MOST_LAUNCHES = 50
 """Pairs of launches beyond which a loss is called too near to the margin to tell."""
 _SECTIONS = 10
@@ -203,11 +207,13 @@ def compare(
     other: Rounds,
     limits: Sequence[Limit],
     *,
+    load: float,
     alpha: float,
     margin: float = MARGIN,
 ) -> tuple[Versus, ...]:
     """Compare every latency of every kind of request, and goodput, of two arms under one load.
 
+    ``load`` is its share of the capacity of the arm that is slower, as far as that is known.
     The unit is the pair of launches where there are three or more: t over the log ratios of pairs.
     With fewer, the interval is that of order statistics over all requests, widened by a scatter of
     launches that is supposed. Each interval holds at 1 − ``alpha``. Several are looked at: that a
@@ -215,13 +221,27 @@ def compare(
     """
     pairs = sorted(arm.keys() & other.keys())
     mine, theirs = ({repeat: rounds[repeat] for repeat in pairs} for rounds in (arm, other))
+    rule = _Rule(load, alpha, margin)
     found = [
-        _latency(mine, theirs, kind, metric, p, alpha=alpha, margin=margin)
+        _latency(mine, theirs, kind, metric, p, rule=rule)
         for kind, metric, p in itertools.product(kinds(mine, theirs), METRICS, (0.5, 0.99))
     ]
     if limits and pairs:
-        found.append(_goodput(mine, theirs, limits, alpha=alpha, margin=margin))
+        found.append(_goodput(mine, theirs, limits, rule))
     return tuple(one for one in found if one)
+
+
+class _Rule(NamedTuple):
+    """How one comparison is made; see :func:`compare`."""
+
+    load: float
+    alpha: float
+    margin: float
+
+    def supposed_sd(self, quantity: str) -> float:
+        """Return the scatter of a pair of launches that is supposed."""
+        near = self.load > NEAR_CAPACITY and quantity in _WAITING
+        return SUPPOSED_SD[quantity] * (NEAR_FACTOR if near else 1.0)
 
 
 def _seconds(rounds: Rounds, kind: str, metric: str) -> list[float]:
@@ -242,8 +262,9 @@ def _in_time(one: Served, limits: Sequence[Limit]) -> bool:
 
 
 def _latency(
-    arm: Rounds, other: Rounds, kind: str, metric: str, p: float, *, alpha: float, margin: float
+    arm: Rounds, other: Rounds, kind: str, metric: str, p: float, *, rule: _Rule
 ) -> Versus | None:
+    _, alpha, margin = rule
     quantity = f"P{100 * p:g} {metric}"
     mine, theirs = (quantile(_seconds(rounds, kind, metric), p, alpha) for rounds in (arm, other))
     if mine is None or theirs is None:
@@ -266,7 +287,7 @@ def _latency(
         middle, sd = float(np.mean(logs)), float(np.std(logs, ddof=1))
         down = up = _t_reach(sd, len(logs), alpha)
     else:
-        middle, sd = math.log(ratio), SUPPOSED_SD[metric]
+        middle, sd = math.log(ratio), rule.supposed_sd(metric)
         luck = float(stats.norm.ppf(1 - alpha / 2)) * sd / math.sqrt(len(logs))
         down, up = (math.hypot(one, luck) for one in reach)
     outcome = _outcome(middle - down, middle + up, math.log1p(margin))
@@ -285,10 +306,9 @@ def _latency(
     )
 
 
-def _goodput(
-    arm: Rounds, other: Rounds, limits: Sequence[Limit], *, alpha: float, margin: float
-) -> Versus:
+def _goodput(arm: Rounds, other: Rounds, limits: Sequence[Limit], rule: _Rule) -> Versus:
     """Compare the shares served in time; a ratio that is below 1 is the loss here."""
+    _, alpha, margin = rule
     hits = [
         (
             np.array([_in_time(one, limits) for one in arm[repeat]], dtype=float),
@@ -310,7 +330,7 @@ def _goodput(
             if part.size
         ]
         within = _t_reach(float(np.std(sections, ddof=1)), len(sections), alpha)
-        sd = SUPPOSED_SD["goodput"] * base
+        sd = rule.supposed_sd("goodput") * base
         luck = float(stats.norm.ppf(1 - alpha / 2)) * sd / math.sqrt(len(gains))
         reach = math.hypot(within, luck)
     if base or middle:

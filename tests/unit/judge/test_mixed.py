@@ -42,8 +42,8 @@ def rounds(rng, launches=1, each=400, *, scale=1.0, luck=0.03, **by_metric):
     return found
 
 
-def said(arm, other, *, margin=MARGIN, limits=LIMITS):
-    found = compare(arm, other, limits, alpha=ALPHA, margin=margin)
+def said(arm, other, *, margin=MARGIN, limits=LIMITS, load=0.7):
+    found = compare(arm, other, limits, load=load, alpha=ALPHA, margin=margin)
     return {v.quantity: v for v in found}
 
 
@@ -109,6 +109,18 @@ class TestSaying:
         # of 4000 requests the quantile is known to a few percent; of a launch it is not
         assert math.log(one.high / one.ratio) > 1.96 * 0.35
 
+    def test_near_its_capacity_more_is_supposed_of_what_waits(self):
+        rng = np.random.default_rng(8)
+        arm, other = rounds(rng), rounds(rng)
+        far, near = said(arm, other, load=0.8), said(arm, other, load=0.9)
+        wider = {q for q in far if near[q].high / near[q].low > far[q].high / far[q].low * 1.001}
+        assert wider == {f"{p} {m}" for p in ("P50", "P99") for m in ("TTFT", "end-to-end")} | {
+            "goodput"
+        }
+        # launches that are there show their own
+        three = rounds(rng, 3), rounds(rng, 3)
+        assert said(*three, load=0.8) == said(*three, load=0.9)
+
     def test_an_undecided_one_says_how_many_launches_would_do(self):
         rng = np.random.default_rng(3)
         one = said(rounds(rng, 3, luck=0.1), rounds(rng, 3, luck=0.1))["P99 TPOT"]
@@ -140,10 +152,10 @@ class TestSaying:
         arm, other = rounds(rng, 4), rounds(rng, 4)
         del other[2]
         assert said(arm, other) == said({n: arm[n] for n in (0, 1, 3)}, other)
-        assert compare({0: arm[0]}, {1: arm[1]}, LIMITS, alpha=ALPHA) == ()
+        assert compare({0: arm[0]}, {1: arm[1]}, LIMITS, load=0.7, alpha=ALPHA) == ()
 
 
-RUNS = 200
+RUNS = 100
 
 
 @pytest.fixture(scope="module")
