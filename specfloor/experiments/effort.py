@@ -9,6 +9,7 @@ from specfloor.catalog.model import Family
 from specfloor.cells import Cell
 from specfloor.experiments.base import Bench, ExperimentJudgement, Table, arm_launch, cell_block
 from specfloor.experiments.thinking import thinking_apart
+from specfloor.i18n import _
 from specfloor.judge.cell import Rule
 from specfloor.judge.effort import TierResult, judge_tiers
 from specfloor.judge.evidence import RecordIndex
@@ -60,7 +61,7 @@ class Effort:
             self.name,
             Verdict.FAIL if fault else Verdict.NO_DATA,
             (fault.finding if fault else Finding.NO_DATA,),
-            fault.sentence if fault else "no tier was measured",
+            fault.sentence if fault else _("no tier was measured"),
             logs=index.logs(cell, self.name),
         )
         blocks = {
@@ -74,11 +75,15 @@ class Effort:
         tiers = judge_tiers(blocks, launch, cell=cell, family=family, floors=floors, rule=rule)
         said = msgspec.structs.replace(blank, detail=EffortDetail(tiers), tables=(_table(tiers),))
         if fault:
-            reason = f"{fault.sentence}. Until then: {_reason(tiers)}"
+            reason = _("{sentence}. Until then: {reason}").format(
+                sentence=fault.sentence, reason=_reason(tiers)
+            )
             return msgspec.structs.replace(said, reason=reason)
         missing = [tier for tier in family.tiers if tier not in blocks]
         verdict, findings = _verdict(tiers, missing)
-        not_sent = f". Not measured: {', '.join(missing)}" if missing else ""
+        not_sent = (
+            _(". Not measured: {missing}").format(missing=_(", ").join(missing)) if missing else ""
+        )
         return msgspec.structs.replace(
             said, verdict=verdict, findings=findings, reason=_reason(tiers) + not_sent
         )
@@ -103,33 +108,46 @@ def _verdict(
 
 def _reason(tiers: Sequence[TierResult]) -> str:
     """Return what is wrong, by the name of the tier, and how the others are."""
-    failed = [one for one in tiers if one.verdict is Verdict.FAIL]
-    rest = [one for one in tiers if one.verdict is not Verdict.FAIL]
-    if not failed:
-        return "; ".join(f"tier {one.tier}: {one.reason}" for one in tiers)
-    said = "; ".join(f"tier {one.tier}: {one.reason}" for one in failed)
-    if not rest:
-        return f"{said}. No tier is without fault, so the tier is not what decides"
-    return f"{said}. Tier{'s' * (len(rest) > 1)} {', '.join(one.tier for one in rest)} " + (
-        "hold" if len(rest) > 1 else "holds"
+    holding = [one.tier for one in tiers if one.verdict in (None, Verdict.PASS)]
+    failing = any(one.verdict is Verdict.FAIL for one in tiers)
+    told = [one for one in tiers if not failing or one.tier not in holding]
+    said = _("; ").join(
+        _("tier {tier}: {reason}").format(tier=one.tier, reason=one.reason) for one in told
+    )
+    if not failing:
+        return said
+    if all(one.verdict is Verdict.FAIL for one in tiers) and len(tiers) > 1:
+        return _("{said}. No tier is without fault, so the tier is not what decides").format(
+            said=said
+        )
+    if not holding:
+        return said
+    several = len(holding) > 1
+    names = _(", ").join(holding)
+    return (
+        _("{said}. Tiers {names} hold").format(said=said, names=names)
+        if several
+        else _("{said}. Tier {names} holds").format(said=said, names=names)
     )
 
 
 def _table(tiers: Sequence[TierResult]) -> Table:
     columns = (
-        *("tier", "in effect", "thinking", "part", "requests"),
-        *("acceptance (mean)", "from", "to", "length (pooled)", "floor", "verdict"),
+        *("tier", _("in effect"), "thinking", "part", "requests"),
+        *(_("acceptance (mean)"), "from", "to", _("length (pooled)"), "floor", "verdict"),
     )
     rows: list[tuple[str | float | None, ...]] = []
     for one in tiers:
-        thinking = f"{one.thinking} of {one.answered}"
+        thinking = _("{thinking} of {answered}").format(
+            thinking=one.thinking, answered=one.answered
+        )
         for number, part in enumerate(one.parts):
             interval = part.mean.interval
             whole = number == 0
             rows.append(
                 (
                     one.tier if whole else "",
-                    (one.effect or "not known") if whole else "",
+                    (one.effect or _("not known")) if whole else "",
                     thinking if whole else "",
                     part.part,
                     str(part.mean.n),
@@ -141,4 +159,4 @@ def _table(tiers: Sequence[TierResult]) -> Table:
                     (one.verdict or "reported") if whole else "",
                 )
             )
-    return Table("Acceptance by tier and part", columns, tuple(rows))
+    return Table(_("Acceptance by tier and part"), columns, tuple(rows))

@@ -6,9 +6,10 @@ import pytest
 from specfloor.experiments.base import arm_launch, cell_block
 from specfloor.experiments.effort import Effort
 from specfloor.experiments.thinking import REASONING_PARSER
+from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.verdict import Verdict
 from specfloor.plan import Overrides
-from specfloor.runs.records import Purpose
+from specfloor.runs.records import Purpose, RequestRecord
 from specfloor.triage.findings import Finding
 from tests.unit.builders import CELL, RULE, catalog, floor, floors, report_only
 from tests.unit.experiments.answers_double import Answer, AnswersBench
@@ -104,6 +105,22 @@ def test_floors_of_tiers():
     assert "Tier off holds" in said.reason
     said, _ = effort(law(), floor(0.75, tier="off"), report_only(tier="on"))
     assert (said.verdict, said.findings) == (Verdict.PASS, (Finding.EXPECTED,))
+
+
+def test_only_tiers_that_hold_are_said_to():
+    # neither the floor nor a margin under it is excluded after so few requests
+    bench = AnswersBench(law(on=BAD, on_reasoning=BAD), said=RENDERED)
+    Effort().measure(bench, CELL)
+    few = [r for r in bench.records if not _is_late(r)]
+    entries = floors(floor(0.78, tier="off"))
+    said = Effort().judge(RecordIndex(few), CELL, bench.catalog, entries, RULE)
+    assert said.verdict is Verdict.FAIL
+    assert "tier off: expected an acceptance rate of at least 0.780" in said.reason
+    assert "hold" not in said.reason.partition("tier on")[2]
+
+
+def _is_late(record):
+    return isinstance(record, RequestRecord) and record.block.tier == "off" and record.index > 9
 
 
 def test_a_tier_that_is_not_in_effect():
