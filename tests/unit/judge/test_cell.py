@@ -419,3 +419,43 @@ class TestRuleAndFloor:
         judged = acceptance(*both_arms(), entry=floor(0.3), rule=Rule(sampled=True))
         assert judged.detail.population is None
         assert acceptance(*both_arms(), entry=floor(0.3)).detail.population == 40
+
+
+class TestEngines:
+    """Several engines behind one server: data-parallel ranks, decode nodes."""
+
+    def judged(self, *rates, floor_at=0.5):
+        """Judge a block whose engines accepted ``rates`` of 3,000 drafted tokens each."""
+        made = both_arms()
+        counts = {
+            str(number): DraftCounts(1000, 3000, round(3000 * rate))
+            if rate is not None
+            else DraftCounts()
+            for number, rate in enumerate(rates)
+        }
+        records = [
+            msgspec.structs.replace(record, by_engine=counts)
+            if isinstance(record, CountersRecord)
+            else record
+            for record in made
+        ]
+        return judge_cell_acceptance(evidence(*records), GLM, floor(floor_at), RULE)
+
+    def test_one_that_lost_its_draft_fails_a_cell_whose_mean_passes(self):
+        said = self.judged(0.7, 0.7, 0.7, 0.05)
+        assert said.verdict is Verdict.FAIL
+        assert said.findings[0] is Finding.TOPOLOGY
+        assert said.reason.startswith("only some engines are affected: 3 accepts ")
+
+    def test_engines_that_differ_as_their_requests_do(self):
+        said = self.judged(0.7, 0.62, 0.68, 0.74)
+        assert said.verdict is Verdict.PASS
+
+    def test_an_engine_without_requests_has_no_data(self):
+        said = self.judged(0.7, None, 0.68)
+        assert said.verdict is Verdict.PASS
+        assert said.figures.engines["1"].trials == 0
+
+    def test_all_of_them_ill_is_no_matter_of_engines(self):
+        said = self.judged(0.02, 0.03)
+        assert Finding.TOPOLOGY not in said.findings
