@@ -8,6 +8,7 @@ import msgspec
 from specfloor.catalog.model import Family
 from specfloor.cells import Cell
 from specfloor.engines.command import method_of
+from specfloor.i18n import N_, _
 from specfloor.judge import acceptance
 from specfloor.judge.acceptance import is_dead, is_too_good, judge_acceptance
 from specfloor.judge.estimate import summarize_acceptance
@@ -37,6 +38,7 @@ from specfloor.signals.choose import BlockSignals, choose
 from specfloor.signals.counts import RequestCounts, Rung
 from specfloor.triage.findings import Finding
 from specfloor.triage.shares import Figures
+from specfloor.triage.signatures import odd_ones
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,7 +118,7 @@ def judge_cell_acceptance(
         cell=cell,
         verdict=Verdict.NO_DATA,
         findings=(Finding.NO_DATA,),
-        reason="this cell was not measured",
+        reason=_("this cell was not measured"),
         floor=floor,
         report_only=report_only,
         logs=_logs(evidence),
@@ -144,7 +146,7 @@ def judge_cell_acceptance(
     )
     if fault:
         return _faulted(judged, fault, _off_fault(evidence))
-    return _with_health(_with_failures(judged))
+    return _with_health(_with_engines(_with_failures(judged)))
 
 
 def judge_cell_speed(
@@ -168,7 +170,7 @@ def judge_cell_speed(
         cell=evidence.cell,
         verdict=Verdict.NO_DATA,
         findings=(Finding.NO_DATA,),
-        reason="no pair of launches, one off and one on, was measured for speed",
+        reason=_("no pair of launches, one off and one on, was measured for speed"),
         floor=floor,
         report_only=report_only,
         clock=clock,
@@ -184,7 +186,9 @@ def judge_cell_speed(
             reason=_sentence(fault, _off_fault(evidence)),
         )
     if fault := _broken_off(evidence.off):
-        reason = f"the off arm cannot be compared with: {fault.sentence}"
+        reason = _("the off arm cannot be compared with: {sentence}").format(
+            sentence=fault.sentence
+        )
         return replace(judged, findings=(Finding.BASELINE_INVALID,), reason=reason)
     length = acceptance.summary.length_pooled.value if acceptance.summary else None
     if floor is not None:
@@ -207,12 +211,16 @@ def judge_cell_speed(
     summary = summarize_speed(launches, length=length, alpha=rule.alpha)
     if summary is None:
         return judged
-    reason = f"measured {summary.speedup:.2f} × over {summary.launches} pair(s) of launches"
+    reason = _("measured {speedup:.2f} × over {launches} pair(s) of launches").format(
+        speedup=summary.speedup, launches=summary.launches
+    )
     return replace(
         judged,
         verdict=None,
         findings=(Finding.EXPECTED,),
-        reason=f"{reason}; no floor: {report_only or _NO_ENTRY}",
+        reason=_("{reason}; no floor: {report_only}").format(
+            reason=reason, report_only=report_only or _(_NO_ENTRY)
+        ),
         summary=summary,
     )
 
@@ -277,14 +285,20 @@ def _judge(
     if floor is None:
         summary = summarize_acceptance(signals.requests, alpha=rule.alpha, beta=rule.beta)
         if summary is None:
-            return replace(measured, reason=_NO_DRAFTS)
+            return replace(measured, reason=_(_NO_DRAFTS))
         wrong = _wrong_without_floor(signals.requests, draft_is_target=draft_is_target)
         return replace(
             measured,
             verdict=Verdict.FAIL if wrong else None,
             findings=(wrong or Finding.EXPECTED,),
-            reason=f"measured {summary.rate_pooled.value:.3f} (pooled) on {summary.requests} "
-            f"requests; no floor: {measured.report_only or _NO_ENTRY}",
+            reason=_(
+                "measured {rate_pooled:.3f} (pooled) on {requests} requests; no "
+                "floor: {report_only}"
+            ).format(
+                rate_pooled=summary.rate_pooled.value,
+                requests=summary.requests,
+                report_only=measured.report_only or _(_NO_ENTRY),
+            ),
             summary=summary,
         )
     verdict = judge_acceptance(
@@ -319,8 +333,8 @@ def _wrong_without_floor(
     return None
 
 
-_NO_ENTRY = "none was set"
-_NO_DRAFTS = "no request drafted a token, so there is no acceptance to judge"
+_NO_ENTRY = N_("none was set")
+_NO_DRAFTS = N_("no request drafted a token, so there is no acceptance to judge")
 
 
 def _without_requests(
@@ -328,12 +342,12 @@ def _without_requests(
 ) -> AcceptanceJudgement:
     """Judge a block of which at most the total is known."""
     replace = msgspec.structs.replace
-    why = "; ".join(signals.gaps)
+    why = _("; ").join(signals.gaps)
     if signals.total is None or not signals.total.drafted:
-        reason = why or _NO_DRAFTS
+        reason = why or _(_NO_DRAFTS)
         if measured.sent and measured.failed == measured.sent:
-            reason = (
-                f"all {measured.sent} requests failed, the first with: {block.requests[0].error}"
+            reason = _("all {sent} requests failed, the first with: {error}").format(
+                sent=measured.sent, error=block.requests[0].error
             )
         return replace(measured, reason=reason)
     rate = signals.total.rate
@@ -341,9 +355,11 @@ def _without_requests(
         measured,
         verdict=Verdict.INCONCLUSIVE,
         findings=(Finding.INCONCLUSIVE,),
-        reason=f"only the total of the block is known, {rate:.3f} of {signals.total.drafted} "
-        "drafted tokens, and without counts of each request it has no interval; run at "
-        f"concurrency 1, where the counters give each request's ({why})",
+        reason=_(
+            "only the total of the block is known, {rate:.3f} of {drafted} drafted "
+            "tokens, and without counts of each request it has no interval; run at "
+            "concurrency 1, where the counters give each request's ({why})"
+        ).format(rate=rate, drafted=signals.total.drafted, why=why),
     )
 
 
@@ -351,7 +367,7 @@ def _faulted(
     judged: AcceptanceJudgement, fault: FindingRecord, off_fault: FindingRecord | None
 ) -> AcceptanceJudgement:
     """Return the judgement of a cell whose engine failed; what was measured stays in it."""
-    so_far = f". Until then: {judged.reason}" if judged.sent else ""
+    so_far = _(". Until then: {reason}").format(reason=judged.reason) if judged.sent else ""
     return msgspec.structs.replace(
         judged,
         verdict=Verdict.FAIL,
@@ -364,11 +380,13 @@ def _sentence(fault: FindingRecord, off_fault: FindingRecord | None) -> str:
     if off_fault is None:
         return fault.sentence
     so = (
-        " too, so speculation is not the cause"
+        _(" too, so speculation is not the cause")
         if off_fault.finding is fault.finding
-        else f": {off_fault.sentence}"
+        else _(": {sentence}").format(sentence=off_fault.sentence)
     )
-    return f"{fault.sentence}. With speculation off a launch ended with {off_fault.finding}{so}"
+    return _("{sentence}. With speculation off a launch ended with {finding}{so}").format(
+        sentence=fault.sentence, finding=off_fault.finding, so=so
+    )
 
 
 SAME_TEXTS = 0.5
@@ -389,8 +407,28 @@ def _with_failures(judged: AcceptanceJudgement) -> AcceptanceJudgement:
         judged,
         verdict=Verdict.INCONCLUSIVE,
         findings=(Finding.INCONCLUSIVE,),
-        reason=f"{judged.failed} of {judged.sent} requests failed, too many for the rest to pass; "
-        f"{judged.reason}",
+        reason=_(
+            "{failed} of {sent} requests failed, too many for the rest to pass; {reason}"
+        ).format(failed=judged.failed, sent=judged.sent, reason=judged.reason),
+    )
+
+
+def _with_engines(judged: AcceptanceJudgement) -> AcceptanceJudgement:
+    """Fail a cell of which some engines keep less than the requests explain, whatever the mean.
+
+    The mean over a group of engines hides one that has lost its draft, and its users do not.
+    """
+    odd = odd_ones(judged.figures.engines) if judged.figures else {}
+    if not odd:
+        return judged
+    others = tuple(finding for finding in judged.findings if finding is not Finding.EXPECTED)
+    return msgspec.structs.replace(
+        judged,
+        verdict=Verdict.FAIL,
+        findings=(Finding.TOPOLOGY, *others),
+        reason=_("only some engines are affected: {engines}; {reason}").format(
+            engines="; ".join(odd.values()), reason=judged.reason
+        ),
     )
 
 
@@ -403,7 +441,7 @@ def _fall(judged: AcceptanceJudgement) -> str:
     low = (
         mean is not None and judged.floor is not None and mean.value < COLLAPSE * judged.floor.value
     )
-    return "collapsed" if low or Finding.ACCEPT_ZERO in judged.findings else "fell"
+    return _("collapsed") if low or Finding.ACCEPT_ZERO in judged.findings else _("fell")
 
 
 _COLLAPSED = {Finding.ACCEPT_ZERO, Finding.ACCEPT_REGRESSION}
@@ -413,17 +451,22 @@ def _with_health(judged: AcceptanceJudgement) -> AcceptanceJudgement:
     """Add to a collapse what looked healthy meanwhile: it is what sends people to the hardware."""
     if not _COLLAPSED & set(judged.findings):
         return judged
-    seen = [f"the server answered {judged.sent - judged.failed} of {judged.sent} requests"]
-    if judged.outputs:
-        seen.append(f"{judged.outputs} prompts got the text of the off arm")
-    said = f"{judged.reason}. While acceptance {_fall(judged)}, "
-    if judged.failed or (judged.outputs and judged.outputs.share < SAME_TEXTS):
-        said += " and ".join(seen)
-    else:
-        said += (
-            f"everything else looked healthy: {' and '.join(seen)}; so look at the draft before "
-            "the hardware"
+    seen = [
+        _("the server answered {answered} of {sent} requests").format(
+            answered=judged.sent - judged.failed, sent=judged.sent
         )
+    ]
+    if judged.outputs:
+        seen.append(
+            _("{outputs} prompts got the text of the off arm").format(outputs=judged.outputs)
+        )
+    said = _("{reason}. While acceptance {fall}, ").format(reason=judged.reason, fall=_fall(judged))
+    if judged.failed or (judged.outputs and judged.outputs.share < SAME_TEXTS):
+        said += _(" and ").join(seen)
+    else:
+        said += _(
+            "everything else looked healthy: {seen}; so look at the draft before the hardware"
+        ).format(seen=" and ".join(seen))
     return msgspec.structs.replace(judged, reason=said)
 
 
