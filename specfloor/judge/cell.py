@@ -466,7 +466,7 @@ def _with_health(judged: AcceptanceJudgement) -> AcceptanceJudgement:
     else:
         said += _(
             "everything else looked healthy: {seen}; so look at the draft before the hardware"
-        ).format(seen=" and ".join(seen))
+        ).format(seen=_(" and ").join(seen))
     return msgspec.structs.replace(judged, reason=said)
 
 
