@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from specfloor.experiments.base import Table
+from specfloor.i18n import _
 from specfloor.judge.mixed import METRICS, ArmLoad, Limit, Outcome, Versus
 from specfloor.judge.quantiles import Quantile
 from specfloor.judge.verdict import Verdict
@@ -62,7 +63,9 @@ class Load(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def said(self) -> list[Said]:
         """What the comparisons come to."""
-        at = f"at {self.utilisation:.0%} of capacity ({self.rate_per_s:.3g} requests/s)"
+        at = _("at {utilisation:.0%} of capacity ({rate_per_s:.3g} requests/s)").format(
+            utilisation=self.utilisation, rate_per_s=self.rate_per_s
+        )
         return [
             one
             for compared in self.compared
@@ -84,37 +87,55 @@ def answer(said: Sequence[Said]) -> tuple[Verdict, tuple[Finding, ...], str]:
     ordered = sorted(said, key=lambda one: _SEVERITY.index(one.verdict))
     worst = ordered[0].verdict
     findings = dict.fromkeys(one.finding for one in ordered if one.verdict is worst)
-    return worst, tuple(findings), "; ".join(one.sentence for one in ordered)
+    return worst, tuple(findings), _("; ").join(one.sentence for one in ordered)
 
 
 _SEVERITY = (Verdict.FAIL, Verdict.NO_DATA, Verdict.INCONCLUSIVE, Verdict.PASS)
 
 
 def _adaptive(at: str, compared: Compared) -> Said:
-    who = f"{compared.arm} against {compared.against} {at}"
+    who = _("{arm} against {against} {at}").format(
+        arm=compared.arm, against=compared.against, at=at
+    )
     deciding = [v for v in compared.found if not v.quantity.startswith("P50")]
     goodput = next((v for v in deciding if v.quantity == "goodput"), None)
     if worse := [v for v in compared.found if v.outcome is Outcome.WORSE]:
-        return Said(Verdict.FAIL, Finding.SPEED_REGRESSION, f"{who}: {_listed(worse)} is worse")
+        return Said(
+            Verdict.FAIL,
+            Finding.SPEED_REGRESSION,
+            _("{who}: {listed} is worse").format(who=who, listed=_listed(worse)),
+        )
     if goodput is None:
-        why = f"{who}: there are no limits to be in time by; give --slo-ttft and --slo-tpot"
+        why = _(
+            "{who}: there are no limits to be in time by; give --slo-ttft and --slo-tpot"
+        ).format(who=who)
         return Said(Verdict.NO_DATA, Finding.NO_DATA, why)
     undecided = [v for v in deciding if v.outcome is Outcome.UNDECIDED]
     few = [v for v in deciding if v.outcome is Outcome.TOO_FEW]
     if undecided or few:
-        parts = [f"goodput {_ratio(goodput)}"]
+        parts = [_("goodput {ratio}").format(ratio=_ratio(goodput))]
         if undecided:
-            parts.append(f"{_listed(undecided)} may be worse{_needed(undecided)}")
+            parts.append(
+                _("{listed} may be worse{needed}").format(
+                    listed=_listed(undecided), needed=_needed(undecided)
+                )
+            )
         if few:
             missing = max(v.requests_missing or 0 for v in few)
-            parts.append(f"P99 takes {missing} more requests of a kind")
-        return Said(Verdict.INCONCLUSIVE, Finding.INCONCLUSIVE, f"{who}: {', '.join(parts)}")
+            parts.append(_("P99 takes {missing} more requests of a kind").format(missing=missing))
+        return Said(
+            Verdict.INCONCLUSIVE,
+            Finding.INCONCLUSIVE,
+            _("{what}: {why}").format(what=who, why=_(", ").join(parts)),
+        )
     better = [v for v in deciding if v.outcome is Outcome.BETTER and v is not goodput]
-    gain = f", better: {_listed(better)}" if better else ""
+    gain = _(", better: {listed}").format(listed=_listed(better)) if better else ""
     return Said(
         Verdict.PASS,
         Finding.EXPECTED,
-        f"{who}: goodput {_ratio(goodput)}, and no P99 is {goodput.loss:.0%} worse{gain}",
+        _("{who}: goodput {ratio}, and no P99 is {loss:.0%} worse{gain}").format(
+            who=who, ratio=_ratio(goodput), loss=goodput.loss, gain=gain
+        ),
     )
 
 
@@ -124,12 +145,13 @@ def _fixed(at: str, compared: Compared) -> Said | None:
     if not worse:
         return None
     fine = [metric for metric in METRICS if _is_fine(compared.found, metric)]
-    but = f" while {' and '.join(fine)} is not" if fine else ""
+    but = _(" while {fine} is not").format(fine=_(" and ").join(fine)) if fine else ""
     return Said(
         Verdict.FAIL,
         Finding.SPEED_REGRESSION,
-        f"{compared.arm} against {compared.against} {at}: {_listed(worse)} is more than twice as "
-        f"long{but}",
+        _("{arm} against {against} {at}: {listed} is more than twice as long{but}").format(
+            arm=compared.arm, against=compared.against, at=at, listed=_listed(worse), but=but
+        ),
     )
 
 
@@ -140,14 +162,14 @@ def _is_fine(found: Iterable[Versus], metric: str) -> bool:
 
 
 def _listed(found: Iterable[Versus]) -> str:
-    return ", ".join(
+    return _(", ").join(
         f"{v.quantity}{f' of {v.kind} requests' if v.kind else ''} {_ratio(v)}" for v in found
     )
 
 
 def _ratio(versus: Versus) -> str:
     if versus.ratio is None:
-        return "(none in time on the other arm)"
+        return _("(none in time on the other arm)")
     if versus.low is None or versus.high is None:
         return f"× {versus.ratio:.3g}"
     return f"× {versus.ratio:.3g} [{versus.low:.3g}, {versus.high:.3g}]"
@@ -156,15 +178,19 @@ def _ratio(versus: Versus) -> str:
 def _needed(undecided: Iterable[Versus]) -> str:
     needed = [v.launches_needed for v in undecided]
     if None in needed:
-        return ", too near to the margin to tell"
-    return f", which {max(n for n in needed if n)} launches an arm would tell"
+        return _(", too near to the margin to tell")
+    return _(", which {needed} launches an arm would tell").format(
+        needed=max(n for n in needed if n)
+    )
 
 
 def tables(loads: Sequence[Load], counts: Sequence[ArmCounts]) -> tuple[Table, ...]:
     """Return the tables of every load, and that of acceptance."""
     found = []
     for load in loads:
-        at = f"{load.utilisation:.0%} of capacity, {load.rate_per_s:.3g} requests/s"
+        at = _("{utilisation:.0%} of capacity, {rate_per_s:.3g} requests/s").format(
+            utilisation=load.utilisation, rate_per_s=load.rate_per_s
+        )
         found += [_in_time(load, at), _latencies(load, at), _ratios(load, at)]
     if counts:
         found.append(_acceptance(counts))
@@ -172,8 +198,10 @@ def tables(loads: Sequence[Load], counts: Sequence[ArmCounts]) -> tuple[Table, .
 
 
 def _in_time(load: Load, at: str) -> Table:
-    limits = ", ".join(
-        f"{one.kind} TTFT {1000 * one.ttft_s:.3g} ms and TPOT {1000 * one.tpot_s:.3g} ms"
+    limits = _(", ").join(
+        _("{kind} TTFT {ttft_s:.3g} ms and TPOT {tpot_s:.3g} ms").format(
+            kind=one.kind, ttft_s=1000 * one.ttft_s, tpot_s=1000 * one.tpot_s
+        )
         for one in load.limits
     )
     rows = tuple(
@@ -187,9 +215,18 @@ def _in_time(load: Load, at: str) -> Table:
         )
         for arm in load.arms
     )
-    columns = ("arm", "requests", "failed", "in time", "goodput a second", "sent late, P99 ms")
-    late = "; the client sent late by a part of what is measured" if _was_late(load) else ""
-    title = f"In time at {at}; limits {load.limits_from}: {limits or 'none'}{late}"
+    columns = (
+        _("arm"),
+        "requests",
+        _("failed"),
+        _("in time"),
+        _("goodput a second"),
+        _("sent late, P99 ms"),
+    )
+    late = _("; the client sent late by a part of what is measured") if _was_late(load) else ""
+    title = _("In time at {at}; limits {limits_from}: {limits}{late}").format(
+        at=at, limits_from=load.limits_from, limits=limits or "none", late=late
+    )
     return Table(title, columns, rows)
 
 
@@ -213,9 +250,11 @@ def _latencies(load: Load, at: str) -> Table:
         for arm in load.arms
         for one in arm.latencies
     )
-    whole = "; TPOT over whole requests, the stream came in bursts" if load.whole_requests else ""
-    columns = ("arm", "requests", "latency", "n", "P50", "P99", "from", "to")
-    return Table(f"Milliseconds at {at}{whole}", columns, rows)
+    whole = (
+        _("; TPOT over whole requests, the stream came in bursts") if load.whole_requests else ""
+    )
+    columns = ("arm", "requests", _("latency"), "n", "P50", "P99", "from", "to")
+    return Table(_("Milliseconds at {at}{whole}").format(at=at, whole=whole), columns, rows)
 
 
 def _bounds(found: Quantile) -> tuple[float | None, float | None]:
@@ -230,26 +269,28 @@ def _ratios(load: Load, at: str) -> Table:
             compared.arm,
             compared.against,
             v.quantity,
-            v.kind or "all",
+            v.kind or _("all"),
             v.ratio,
             v.low,
             v.high,
-            str(v.outcome),
+            _(v.outcome),
         )
         for compared in load.compared
         for v in compared.found
     )
-    columns = ("arm", "over", "quantity", "requests", "ratio", "from", "to", "so it")
-    return Table(f"Ratios at {at}", columns, rows)
+    columns = ("arm", _("over"), "quantity", "requests", _("ratio"), "from", "to", _("so it"))
+    return Table(_("Ratios at {at}").format(at=at), columns, rows)
 
 
 def _acceptance(counts: Sequence[ArmCounts]) -> Table:
-    title = (
-        "Acceptance, which decides nothing here: how many tokens were verified is not exported, "
-        "and what is reported moves with the mechanism"
+    title = _(
+        "Acceptance, which decides nothing here: how many tokens were verified "
+        "is not exported, and what is reported moves with the mechanism"
     )
     rows = tuple(
-        (one.arm, one.rate, one.length, one.drafted_per_step, one.counting or None)
+        (one.arm, one.rate, one.length, one.drafted_per_step, _(one.counting) or None)
         for one in counts
     )
-    return Table(title, ("arm", "rate", "length", "drafted a step", "how it is counted"), rows)
+    return Table(
+        title, ("arm", "rate", "length", _("drafted a step"), _("how it is counted")), rows
+    )

@@ -18,6 +18,7 @@ from specfloor.experiments.base import (
     arm_launch,
     cell_block,
 )
+from specfloor.i18n import _
 from specfloor.judge.acceptance import is_dead
 from specfloor.judge.cell import FAILED_ALLOWED, Rule
 from specfloor.judge.drift import Drift, judge_drift
@@ -101,7 +102,7 @@ class AcceptanceDrift:
             self.name,
             Verdict.FAIL if fault else Verdict.NO_DATA,
             (fault.finding if fault else Finding.NO_DATA,),
-            fault.sentence if fault else "nothing was soaked",
+            fault.sentence if fault else _("nothing was soaked"),
             logs=index.logs(cell, self.name),
         )
         blocks = [
@@ -132,7 +133,9 @@ class AcceptanceDrift:
         if fault:
             drifted = [Finding.ACCEPT_DRIFT] if verdict is Verdict.FAIL else []
             verdict, findings = Verdict.FAIL, (fault.finding, *drifted)
-            reason = f"{_stalled(fault, soak)}. Until then: {reason}"
+            reason = _("{stalled}. Until then: {reason}").format(
+                stalled=_stalled(fault, soak), reason=reason
+            )
         return msgspec.structs.replace(
             blank,
             verdict=verdict,
@@ -148,37 +151,62 @@ def describe(onset: Onset | None) -> str:
     """Return when a fall began, as the end of a sentence; nothing when that is not known."""
     if onset is None:
         return ""
-    how = "at once" if onset.kind == "step" else "little by little"
-    return f", {how} from request {onset.number} on, {_duration(onset.at_s)} into the soak"
+    how = _("at once") if onset.kind == "step" else _("little by little")
+    return _(", {how} from request {number} on, {duration} into the soak").format(
+        how=how, number=onset.number, duration=_duration(onset.at_s)
+    )
 
 
 def _concluded(soak: Soak, drift: Drift, rule: Rule) -> tuple[Verdict, tuple[Finding, ...], str]:
     if is_dead(soak.counts):
-        reason = "drafts are made from the first request on and none is accepted"
+        reason = _("drafts are made from the first request on and none is accepted")
         return Verdict.FAIL, (Finding.ACCEPT_ZERO,), reason
     if drift.first is None or drift.last is None:
-        why = "; ".join(soak.gaps) or "no prompt drafted in both its first and its last third"
-        return Verdict.NO_DATA, (Finding.NO_DATA,), f"the soak cannot be judged: {why}"
-    change = f"{drift.change:+.1%}" if drift.change is not None else "from nothing"
-    seen = (
-        f"from {drift.first:.3f} to {drift.last:.3f} ({change}) between the first and the last "
-        f"third of {soak.requests} requests in {_duration(soak.seconds)}, on {drift.pairs} pairs "
-        "of the same prompt"
+        why = _("; ").join(soak.gaps) or _("no prompt drafted in both its first and its last third")
+        return (
+            Verdict.NO_DATA,
+            (Finding.NO_DATA,),
+            _("the soak cannot be judged: {why}").format(why=why),
+        )
+    change = f"{drift.change:+.1%}" if drift.change is not None else _("from nothing")
+    seen = _(
+        "from {first:.3f} to {last:.3f} ({change}) between the first and the "
+        "last third of {requests} requests in {duration}, on {pairs} pairs of "
+        "the same prompt"
+    ).format(
+        first=drift.first,
+        last=drift.last,
+        change=change,
+        requests=soak.requests,
+        duration=_duration(soak.seconds),
+        pairs=drift.pairs,
     )
     match drift.verdict:
         case Verdict.FAIL:
-            reason = f"acceptance fell {seen}"
+            reason = _("acceptance fell {seen}").format(seen=seen)
             return Verdict.FAIL, (Finding.ACCEPT_DRIFT,), reason
         case Verdict.PASS if soak.failed > FAILED_ALLOWED * soak.requests:
-            failed = f"{soak.failed} of {soak.requests} requests failed"
-            reason = f"{failed}, too many for the rest to pass; it went {seen}"
+            failed = _("{failed} of {requests} requests failed").format(
+                failed=soak.failed, requests=soak.requests
+            )
+            reason = _("{failed}, too many for the rest to pass; it went {seen}").format(
+                failed=failed, seen=seen
+            )
             return Verdict.INCONCLUSIVE, (Finding.INCONCLUSIVE,), reason
         case Verdict.PASS:
-            excluded = f"a fall by {rule.margin:.0%} is excluded"
-            reason = f"acceptance holds: it went {seen}, and {excluded}"
+            excluded = _("a fall by {margin:.0%} is excluded").format(margin=rule.margin)
+            reason = _("acceptance holds: it went {seen}, and {excluded}").format(
+                seen=seen, excluded=excluded
+            )
             return Verdict.PASS, (Finding.EXPECTED,), reason
-    longer = f"; soak about {drift.longer:.2g} times as long" if drift.longer else ""
-    reason = f"neither a fall nor that there is none is sure: it went {seen}{longer}"
+    longer = (
+        _("; soak about {longer:.2g} times as long").format(longer=drift.longer)
+        if drift.longer
+        else ""
+    )
+    reason = _("neither a fall nor that there is none is sure: it went {seen}{longer}").format(
+        seen=seen, longer=longer
+    )
     return Verdict.INCONCLUSIVE, (Finding.INCONCLUSIVE,), reason
 
 
@@ -190,26 +218,36 @@ def _onset(soak: Soak) -> tuple[Onset | None, str]:
 
 
 def _stalled(fault: FindingRecord, soak: Soak) -> str:
-    healthy = f"the last full answer ended {_duration(soak.last_healthy_s)} into the soak"
-    return f"{fault.sentence}; {healthy}, {soak.requests - soak.failed} requests were answered"
+    healthy = _("the last full answer ended {duration} into the soak").format(
+        duration=_duration(soak.last_healthy_s)
+    )
+    return _("{sentence}; {healthy}, {requests} requests were answered").format(
+        sentence=fault.sentence, healthy=healthy, requests=soak.requests - soak.failed
+    )
 
 
 def _caching(detail: DriftDetail) -> str:
     if detail.prefix_caching is False:
-        return ". The engine says that prefix caching is off, although it was asked for"
+        return _(". The engine says that prefix caching is off, although it was asked for")
     return ""
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
+    return (
+        f"{seconds:.0f} s" if seconds < 100 else _("{seconds:.1f} min").format(seconds=seconds / 60)
+    )
 
 
 def _tables(detail: DriftDetail) -> Iterator[Table]:
     engines = sorted({engine for one in detail.segments for engine in one.by_engine})
-    names = [f"engine {engine}" for engine in engines] if len(engines) > 1 else []
+    names = (
+        [_("engine {engine}").format(engine=engine) for engine in engines]
+        if len(engines) > 1
+        else []
+    )
     yield Table(
-        "Acceptance over the soak",
-        ("from minute", "requests", "acceptance (mean)", "from", "to", *names),
+        _("Acceptance over the soak"),
+        (_("from minute"), "requests", _("acceptance (mean)"), "from", "to", *names),
         tuple(
             (
                 one.starts_s / 60,
@@ -224,11 +262,19 @@ def _tables(detail: DriftDetail) -> Iterator[Table]:
     )
     if detail.bands:
         yield Table(
-            "Acceptance by length of the prompt",
-            ("tokens of the prompt", "prompts", "acceptance (mean over prompts)", "from", "to"),
+            _("Acceptance by length of the prompt"),
+            (
+                _("tokens of the prompt"),
+                "prompts",
+                _("acceptance (mean over prompts)"),
+                "from",
+                "to",
+            ),
             tuple(
                 (
-                    f"{band.shortest} to {band.longest}",
+                    _("{shortest} to {longest}").format(
+                        shortest=band.shortest, longest=band.longest
+                    ),
                     str(band.mean.n),
                     band.mean.value,
                     band.mean.interval.low if band.mean.interval else None,
@@ -240,7 +286,7 @@ def _tables(detail: DriftDetail) -> Iterator[Table]:
 
 
 def _curves(segments: Sequence[Segment]) -> Iterator[Curve]:
-    axes = "minutes into the soak", "accepted"
+    axes = _("minutes into the soak"), _("accepted")
     points = tuple(
         Point(
             one.starts_s / 60,
@@ -252,7 +298,7 @@ def _curves(segments: Sequence[Segment]) -> Iterator[Curve]:
         if one.mean
     )
     if points:
-        yield Curve("mean over requests", *axes, points)
+        yield Curve(_("mean over requests"), *axes, points)
     engines = sorted({engine for one in segments for engine in one.by_engine})
     for engine in engines if len(engines) > 1 else ():
         own = tuple(
@@ -260,4 +306,4 @@ def _curves(segments: Sequence[Segment]) -> Iterator[Curve]:
             for one in segments
             if engine in one.by_engine
         )
-        yield Curve(f"engine {engine}", *axes, own)
+        yield Curve(_("engine {engine}").format(engine=engine), *axes, own)

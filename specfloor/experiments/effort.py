@@ -133,7 +133,7 @@ def _reason(tiers: Sequence[TierResult]) -> str:
 
 def _table(tiers: Sequence[TierResult]) -> Table:
     columns = (
-        *("tier", _("in effect"), "thinking", "part", "requests"),
+        *("tier", _("in effect"), _("thinking"), _("part"), "requests"),
         *(_("acceptance (mean)"), "from", "to", _("length (pooled)"), "floor", "verdict"),
     )
     rows: list[tuple[str | float | None, ...]] = []

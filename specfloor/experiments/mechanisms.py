@@ -11,6 +11,7 @@ from specfloor.catalog.model import Family, Release
 from specfloor.cells import Cell
 from specfloor.engines.command import method_of
 from specfloor.experiments.schedule import FIELD, KSchedule
+from specfloor.i18n import N_, _
 from specfloor.judge.schedule import OPEN_END, Schedule
 from specfloor.plan import Overrides
 
@@ -112,28 +113,38 @@ def _why_no_verification(cell: Cell, catalog: Catalog) -> str | None:
     reasons = (
         (
             release.platform == "cpu",
-            f"{setting} needs model runner V2 and full graphs, which the CPU has not",
+            _("{setting} needs model runner V2 and full graphs, which the CPU has not").format(
+                setting=setting
+            ),
         ),
         (
             method.name not in _MODEL_DRAFTS,
-            f"{setting} trims the drafts of models, and {method.name} drafts without one",
+            _("{setting} trims the drafts of models, and {method} drafts without one").format(
+                setting=setting, method=method.name
+            ),
         ),
         (
             method.name != "dspark" and only_dspark,
-            f"{release.name} has {setting} for dspark only",
+            _("{release} has {setting} for dspark only").format(
+                release=release.name, setting=setting
+            ),
         ),
         (
             _v2(family) is False,
-            f"{family.name} is served on model runner V1, and {setting} needs V2",
+            _("{family} is served on model runner V1, and {setting} needs V2").format(
+                family=family.name, setting=setting
+            ),
         ),
-        (pipelined, f"{setting} does not go with pipeline parallelism"),
+        (pipelined, _("{setting} does not go with pipeline parallelism").format(setting=setting)),
         (
             "--enforce-eager" in family.serve,
-            f"{setting} needs full graphs, and {family.name} is served without",
+            _("{setting} needs full graphs, and {family} is served without").format(
+                setting=setting, family=family.name
+            ),
         ),
         (
             bool(method.config.get("use_local_argmax_reduction")),
-            f"{setting} does not go with use_local_argmax_reduction",
+            _("{setting} does not go with use_local_argmax_reduction").format(setting=setting),
         ),
     )
     return next((why for holds, why in reasons if holds), None)
@@ -142,12 +153,16 @@ def _why_no_verification(cell: Cell, catalog: Catalog) -> str | None:
 def _why_no_budget(cell: Cell, catalog: Catalog) -> str | None:
     release, family = catalog.release(cell.release), catalog.family(cell.family)
     if release.knobs.dynamic_spec_config != "supported":
-        return f"{release.name} has no dynamic_spec_config"
+        return _("{release} has no dynamic_spec_config").format(release=release.name)
     method = method_of(family, cell.arm)
     if method.name not in _BUDGETED:
-        return f"dynamic_spec_config is for dspark and dflash, not {method.name}"
+        return _("dynamic_spec_config is for dspark and dflash, not {method}").format(
+            method=method.name
+        )
     if _v2(family):
-        return f"{family.name} is served on model runner V2, and dynamic_spec_config needs V1"
+        return _("{family} is served on model runner V2, and dynamic_spec_config needs V1").format(
+            family=family.name
+        )
     return None
 
 
@@ -165,23 +180,29 @@ MECHANISMS = (
         "schedule",
         FIELD,
         _why_no_schedule,
-        "fewer tokens are drafted at a larger batch and steps at k = 0 count as no draft, so the "
-        "rate rises while the length falls",
+        N_(
+            "fewer tokens are drafted at a larger batch and steps at k = 0 count as "
+            "no draft, so the rate rises while the length falls"
+        ),
     ),
     Mechanism(
         "verification",
         "enable_adaptive_verification",
         _why_no_verification,
-        "drafts are trimmed after they were scheduled and all of them count as drafted, so rate "
-        "and length fall while throughput rises",
+        N_(
+            "drafts are trimmed after they were scheduled and all of them count as "
+            "drafted, so rate and length fall while throughput rises"
+        ),
         {RUNNER: "1"},
     ),
     Mechanism(
         "budget",
         "dynamic_spec_config",
         _why_no_budget,
-        "drafts are trimmed before they are scheduled and only the rest counts as drafted, so the "
-        "rate rises while the length falls a little",
+        N_(
+            "drafts are trimmed before they are scheduled and only the rest counts "
+            "as drafted, so the rate rises while the length falls a little"
+        ),
     ),
 )
 """All there are, in the order they are run in."""

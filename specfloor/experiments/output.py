@@ -7,6 +7,7 @@ from specfloor.cells import OFF, Cell
 from specfloor.errors import UsageError
 from specfloor.experiments.base import Bench, ExperimentJudgement, Table, arm_launch
 from specfloor.experiments.thinking import thinking_apart
+from specfloor.i18n import _
 from specfloor.judge.cell import Rule
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.floors import Floors
@@ -42,7 +43,7 @@ class Output:
             bench.most_concurrent(cell, CONCURRENCY[bench.size]),
             Purpose.NATURAL,
         )
-        launches = (OFF, 0, "off"), (cell.arm, 0, cell.arm.label), (OFF, 1, "off again")
+        launches = (OFF, 0, "off"), (cell.arm, 0, cell.arm.label), (OFF, 1, _("off again"))
         overrides = thinking_apart(bench.catalog.family(cell.family))
         progress = LaunchProgress(self.name, len(launches), bench.say)
         for arm, repeat, called in launches:
@@ -66,20 +67,25 @@ class Output:
             self.name,
             Verdict.FAIL if fault else Verdict.NO_DATA,
             (fault.finding if fault else Finding.NO_DATA,),
-            fault.sentence if fault else "no answer with speculation was recorded",
+            fault.sentence if fault else _("no answer with speculation was recorded"),
             logs=index.logs(cell, self.name),
         )
         prompts = index.prompts(on.sent.fingerprint) if on else None
         if on is None or not on.requests:
             return blank
         if prompts is None:
-            reason = "the run does not hold the prompts, so what their answers must be is not known"
+            reason = _(
+                "the run does not hold the prompts, so what their answers must be is not known"
+            )
             return msgspec.structs.replace(blank, reason=reason)
         judged = judge_output(on, off, again, {prompt.id: prompt for prompt in prompts}, rule)
         said = msgspec.structs.replace(blank, detail=judged, tables=_tables(judged))
         if fault:
             return msgspec.structs.replace(
-                said, reason=f"{fault.sentence}. Until then: {judged.reason}"
+                said,
+                reason=_("{sentence}. Until then: {reason}").format(
+                    sentence=fault.sentence, reason=judged.reason
+                ),
             )
         # a launch of the off arm that ended early is why the verdict knows less
         lost = [found.sentence for key in keys[1:] if (found := index.fault(key.id))]
@@ -87,7 +93,7 @@ class Output:
             said,
             verdict=judged.verdict,
             findings=judged.findings or (Finding.EXPECTED,),
-            reason=". With speculation off: ".join((judged.reason, *lost[:1])),
+            reason=_(". With speculation off: ").join((judged.reason, *lost[:1])),
         )
 
 
@@ -102,14 +108,23 @@ def _workload(bench: Bench, cell: Cell) -> str:
 def _tables(judged: OutputVerdict) -> tuple[Table, ...]:
     if not judged.checks:
         return ()
-    columns = ("good are", "prompts", "on", "off", "off again", "p", "loss at most", "allowed")
+    columns = (
+        _("good are"),
+        "prompts",
+        "on",
+        "off",
+        _("off again"),
+        "p",
+        _("loss at most"),
+        _("allowed"),
+    )
     rows = tuple(map(_row, judged.checks))
-    return (Table("Answers by what they are checked for", columns, rows),)
+    return (Table(_("Answers by what they are checked for"), columns, rows),)
 
 
 def _row(check: CheckResult) -> tuple[str | float | None, ...]:
     return (
-        str(check.check),
+        _(check.check),
         str(check.pairs.prompts),
         str(check.pairs.both + check.pairs.gained),
         str(check.off_good),

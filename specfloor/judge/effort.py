@@ -8,6 +8,7 @@ import msgspec
 from specfloor.catalog.model import Family
 from specfloor.cells import Cell
 from specfloor.engines.command import method_of
+from specfloor.i18n import _
 from specfloor.judge.acceptance import is_dead, judge_acceptance
 from specfloor.judge.cell import COLLAPSE, Rule, acceptance_floor
 from specfloor.judge.configuration_checks import tier_check
@@ -114,7 +115,7 @@ def _judge(
         tier=cell.tier,
         verdict=Verdict.NO_DATA,
         finding=Finding.NO_DATA,
-        reason="; ".join(signals.gaps) or "no request drafted a token",
+        reason=_("; ").join(signals.gaps) or _("no request drafted a token"),
         effect=check.found if check and check.holds is not None else None,
         answered=len(answers),
         thinking=sum(bool(request.reasoning) for request in answers),
@@ -126,7 +127,7 @@ def _judge(
             result,
             verdict=Verdict.FAIL,
             finding=Finding.CONFIG_NOT_IN_EFFECT,
-            reason=f"it is not in effect: it was sent {check.found}",
+            reason=_("it is not in effect: it was sent {found}").format(found=check.found),
         )
     if not result.parts:
         return result
@@ -135,7 +136,7 @@ def _judge(
             result,
             verdict=Verdict.FAIL,
             finding=Finding.ACCEPT_ZERO,
-            reason="drafts are made and none is accepted",
+            reason=_("drafts are made and none is accepted"),
         )
     if not isinstance(entry, Floor):
         rate = result.parts[0].mean.value
@@ -143,7 +144,9 @@ def _judge(
             result,
             verdict=None,
             finding=Finding.EXPECTED,
-            reason=f"acceptance {rate:.3f} as mean over requests, without a floor",
+            reason=_("acceptance {rate:.3f} as mean over requests, without a floor").format(
+                rate=rate
+            ),
         )
     verdict = judge_acceptance(
         signals.requests,
@@ -195,13 +198,18 @@ def _beside(result: TierResult, others: Sequence[TierResult]) -> TierResult:
         for other in others:
             best = next((found for kind in against if (found := other.part(kind))), None)
             if own and best and _high(own) < COLLAPSE * _low(best):
-                what = "acceptance" if part == "whole" else f"acceptance in its {part}"
+                what = (
+                    "acceptance"
+                    if part == "whole"
+                    else _("acceptance in its {part}").format(part=part)
+                )
                 return msgspec.structs.replace(
                     result,
                     verdict=Verdict.FAIL,
                     finding=Finding.ACCEPT_REGRESSION,
-                    reason=f"{what} collapsed to {own.mean.value:.3f}, where {other.tier} has "
-                    f"{best.mean.value:.3f}",
+                    reason=_("{what} collapsed to {mean:.3f}, where {tier} has {best:.3f}").format(
+                        what=what, mean=own.mean.value, tier=other.tier, best=best.mean.value
+                    ),
                 )
     return result
 

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from scipy import stats
 
+from specfloor.i18n import N_
 from specfloor.judge.quantiles import Quantile, least_requests, log_ratio_reach, quantile
 from specfloor.judge.times import Clock, time_per_token
 from specfloor.runs.records import RequestRecord
@@ -80,14 +81,14 @@ class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Outcome(StrEnum):
     """What is said of one quantity of an arm against another's."""
 
-    BETTER = "better"
+    BETTER = N_("better")
     """No gain at all is excluded."""
-    HOLDS = "holds"
+    HOLDS = N_("holds")
     """A loss of the margin is excluded."""
-    WORSE = "worse"
+    WORSE = N_("worse")
     """A loss of the margin or more is shown."""
-    UNDECIDED = "undecided"
-    TOO_FEW = "too few"
+    UNDECIDED = N_("undecided")
+    TOO_FEW = N_("too few")
     """Fewer requests than bound the quantile at all."""
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specfloor.errors import UsageError
+from specfloor.i18n import N_, _
 from specfloor.judge.drift import Sample
 
 Floats = NDArray[np.float64]
@@ -31,9 +32,9 @@ LEAST = 5
 LEAST_REQUESTS = 40
 """Requests below which there is nothing to locate."""
 
-MISSING = (
-    "its onset was not located: that needs ruptures, which is not here "
-    "(pip install 'specfloor[changepoints]')"
+MISSING = N_(
+    "its onset was not located: that needs ruptures, which is not here (pip "
+    "install 'specfloor[changepoints]')"
 )
 
 
@@ -63,7 +64,7 @@ def locate_onset(samples: Sequence[Sample]) -> Onset | None:
     try:
         ruptures = importlib.import_module("ruptures")
     except ImportError:
-        raise UsageError(MISSING) from None
+        raise UsageError(_(MISSING)) from None
     if len(samples) < LEAST_REQUESTS:
         return None
     bins = np.array_split(_without_prompts(samples), min(BINS, len(samples) // 2))

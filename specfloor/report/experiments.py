@@ -27,8 +27,9 @@ def experiment_sections(
 
 
 def _table(table: Table, style: str) -> str:
+    headers = [_(column) for column in table.columns]
     rows = [[_text(value) for value in row] for row in table.rows]
-    return f"{table.title}\n{tabulate(rows, table.columns, tablefmt=style, disable_numparse=True)}"
+    return f"{table.title}\n{tabulate(rows, headers, tablefmt=style, disable_numparse=True)}"
 
 
 def _text(value: str | float | None) -> str:

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from specfloor.i18n import _
 from specfloor.runs.records import RequestRecord
 
 EARLY_TOKENS = 8
@@ -46,10 +47,12 @@ class Agreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unit: Literal["tokens", "characters"]
 
     def __str__(self) -> str:
-        said = f"{self.same} of {self.compared}"
+        said = _("{same} of {compared}").format(same=self.same, compared=self.compared)
         if self.median is None:
             return said
-        return f"{said}, the others parting after {self.median:g} {self.unit} (median)"
+        return _("{said}, the others parting after {median:g} {unit} (median)").format(
+            said=said, median=self.median, unit=self.unit
+        )
 
 
 def partings(

@@ -6,6 +6,7 @@ import unicodedata
 from collections import Counter
 from enum import StrEnum
 
+from specfloor.i18n import N_
 from specfloor.load.workload import Prompt
 from specfloor.runs.records import RequestRecord
 
@@ -13,10 +14,10 @@ from specfloor.runs.records import RequestRecord
 class Garbage(StrEnum):
     """What is wrong with a text."""
 
-    EMPTY = "nothing at all"
-    REPLACEMENT = "replacement characters"
-    CONTROL = "control characters"
-    SCRIPT = "a script that the prompt has nothing to do with"
+    EMPTY = N_("nothing at all")
+    REPLACEMENT = N_("replacement characters")
+    CONTROL = N_("control characters")
+    SCRIPT = N_("a script that the prompt has nothing to do with")
 
 
 FOREIGN_LEAST = 6

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import msgspec
 from scipy import stats
 
+from specfloor.i18n import _
 from specfloor.judge.cell import FAILED_ALLOWED, Rule
 from specfloor.judge.evidence import Block
 from specfloor.judge.output.agreement import EARLY_ALLOWED, Agreement, agreement, partings
@@ -67,7 +68,11 @@ def judge_output(
         outcomes[0][Check.PARTING], outcomes[2][Check.PARTING] = late(between), late(within)
     checks, unlike = compare_outcomes(outcomes, between, alpha=rule.alpha, beta=rule.beta)
     if not both and not any(check.worse for check in checks):
-        return _no_data(f"no prompt was answered by both arms{_first_error(on, off)}")
+        return _no_data(
+            _("no prompt was answered by both arms{first_error}").format(
+                first_error=_first_error(on, off)
+            )
+        )
     verdict = OutputVerdict(
         verdict=Verdict.PASS,
         findings=(),
@@ -95,17 +100,25 @@ def _not_comparable(
     if off is None:
         found = outcomes_of(_answered(on), prompts)[Check.TEXT]
         bad = sum(not good for good in found.values())
-        seen = f"; {bad} of its own {len(found)} answers hold garbage" if bad else ""
-        return _no_data(f"there is no off arm to compare with{seen}")
+        seen = (
+            _("; {bad} of its own {found} answers hold garbage").format(bad=bad, found=len(found))
+            if bad
+            else ""
+        )
+        return _no_data(_("there is no off arm to compare with{seen}").format(seen=seen))
     if fingerprint(prompts.values()) != on.sent.fingerprint:
         return _invalid(
-            "the prompts here are not those that were sent (their fingerprints differ), so what "
-            "their answers must be is not known"
+            _(
+                "the prompts here are not those that were sent (their fingerprints "
+                "differ), so what their answers must be is not known"
+            )
         )
     for other in filter(None, (off, off_again)):
         for field in ("fingerprint", "sampling", "template"):
             if getattr(on.sent, field) != getattr(other.sent, field):
-                return _invalid(f"the arms were not sent the same: their {field} differs")
+                return _invalid(
+                    _("the arms were not sent the same: their {field} differs").format(field=field)
+                )
     return None
 
 
@@ -120,7 +133,7 @@ def _no_data(reason: str) -> OutputVerdict:
 def _first_error(*blocks: Block) -> str:
     errors = (request.error for block in blocks for request in block.requests if request.error)
     first = next(errors, None)
-    return f"; the first error is: {first}" if first else ""
+    return _("; the first error is: {first}").format(first=first) if first else ""
 
 
 def _answered(block: Block | None) -> dict[str, RequestRecord]:
@@ -142,7 +155,9 @@ def _spoilt(
         return None
     test = stats.binomtest(len(found), len(theirs), GARBAGE_ALLOWED, alternative="greater")
     if test.pvalue < rule.alpha:
-        return f"{len(found)} of its {len(theirs)} answers hold garbage, {found[0]} first"
+        return _("{n} of its {answers} answers hold garbage, {prompt} first").format(
+            n=len(found), answers=len(theirs), prompt=found[0]
+        )
     return None
 
 
@@ -159,7 +174,7 @@ def _concluded(
     """Give the verdict its word: breakage first, then whether anything here can tell."""
 
     def say(verdict: Verdict, findings: Sequence[Finding], reason: str) -> OutputVerdict:
-        said = "; ".join([reason, *_agreement(judged)])
+        said = _("; ").join([reason, *_agreement(judged)])
         return msgspec.structs.replace(
             judged, verdict=verdict, findings=tuple(findings), reason=said
         )
@@ -170,8 +185,8 @@ def _concluded(
     if lost and not (won and all(c.check is Check.ENDING for c in lost)):
         findings = [Finding.OUTPUT_BROKEN, *([Finding.BASELINE_INVALID] if off_broken else [])]
         broken = any(c.worse == "on" for c in lost)
-        does = "breaks answers" if broken else "changes where answers end"
-        reason = f"speculation {does}: {_listed(lost)}"
+        does = _("breaks answers") if broken else _("changes where answers end")
+        reason = _("speculation {does}: {listed}").format(does=does, listed=_listed(lost))
         if any(c.check is Check.ANSWERED for c in lost):
             reason += error
         return say(Verdict.FAIL, findings, f"{reason}; {off_broken}" if off_broken else reason)
@@ -181,19 +196,29 @@ def _concluded(
         return say(Verdict.INCONCLUSIVE, [Finding.WORKLOAD_INVALID], blind)
     for why in _gaps(judged, sent, unexplained=unexplained):
         return say(Verdict.INCONCLUSIVE, [Finding.INCONCLUSIVE], why)
-    return say(Verdict.PASS, [], f"speculation breaks nothing: {_listed(judged.checks)}")
+    return say(
+        Verdict.PASS,
+        [],
+        _("speculation breaks nothing: {listed}").format(listed=_listed(judged.checks)),
+    )
 
 
 def _off_broken(
     judged: OutputVerdict, won: Sequence[CheckResult], spoilt: str | None
 ) -> str | None:
     if spoilt:
-        return f"the off arm is broken by itself, and not by a draft: {spoilt}"
+        return _("the off arm is broken by itself, and not by a draft: {spoilt}").format(
+            spoilt=spoilt
+        )
     if won:
-        return f"the broken arm is the one without speculation, not that with it: {_listed(won)}"
+        return _(
+            "the broken arm is the one without speculation, not that with it: {listed}"
+        ).format(listed=_listed(won))
     if judged.unlike:
-        names = ", ".join(judged.unlike)
-        return f"two launches of the off arm differ from each other ({names}): no baseline"
+        names = _(", ").join(judged.unlike)
+        return _(
+            "two launches of the off arm differ from each other ({names}): no baseline"
+        ).format(names=names)
     return None
 
 
@@ -202,58 +227,80 @@ def _blind(judged: OutputVerdict) -> str | None:
     for check in judged.checks:
         pairs = check.pairs
         if check.check.of_task and pairs.neither == pairs.prompts >= LEAST_PAIRS:
-            return f"neither arm gets any of {pairs.prompts} prompts right ({check.check})"
+            return _("neither arm gets any of {prompts} prompts right ({check})").format(
+                prompts=pairs.prompts, check=_(check.check)
+            )
         if check.check is Check.LOOPS and pairs.neither > LOOPS_ALLOWED * pairs.prompts:
-            return f"both arms fall into a loop on {pairs.neither} of {pairs.prompts} prompts"
+            return _("both arms fall into a loop on {neither} of {prompts} prompts").format(
+                neither=pairs.neither, prompts=pairs.prompts
+            )
     return None
 
 
 def _gaps(judged: OutputVerdict, sent: int, *, unexplained: bool) -> Iterable[str]:
     """Yield what keeps a verdict from passing."""
     if judged.failed > FAILED_ALLOWED * sent:
-        yield f"{judged.failed} of {sent} requests failed, too many for the rest to pass"
+        yield _("{failed} of {sent} requests failed, too many for the rest to pass").format(
+            failed=judged.failed, sent=sent
+        )
     if judged.compared < LEAST_PAIRS:
-        yield f"{judged.compared} prompts were answered by both arms; {LEAST_PAIRS} are needed"
+        yield _("{compared} prompts were answered by both arms; {least} are needed").format(
+            compared=judged.compared, least=LEAST_PAIRS
+        )
     open_ = [c for c in judged.checks if not c.excluded or c.pairs.prompts < LEAST_PAIRS]
     if open_:
-        limits = ", ".join(map(_limit, open_))
-        yield f"a loss is neither shown nor excluded: {limits}; send more prompts of that kind"
+        limits = _(", ").join(map(_limit, open_))
+        yield _(
+            "a loss is neither shown nor excluded: {limits}; send more prompts of that kind"
+        ).format(limits=limits)
     if unexplained:
         assert judged.agreement is not None
         yield (
-            f"{judged.agreement.early} of {judged.agreement.compared} texts part from the off arm "
-            "in their first words; start the off arm a second time to see whether it parts from "
-            "itself"
+            _(
+                "{early} of {compared} texts part from the off arm in their first "
+                "words; start the off arm a second time to see whether it parts from "
+                "itself"
+            ).format(early=judged.agreement.early, compared=judged.agreement.compared)
         )
 
 
 def _limit(check: CheckResult) -> str:
     if check.loss_at_most is None or check.allowed is None:
         return _counts(check)
-    limits = f"a loss of up to {check.loss_at_most:.0%}, allowed {check.allowed:.0%}"
+    limits = _("a loss of up to {loss_at_most:.0%}, allowed {allowed:.0%}").format(
+        loss_at_most=check.loss_at_most, allowed=check.allowed
+    )
     return f"{_counts(check)} ({limits})"
 
 
 def _listed(checks: Iterable[CheckResult]) -> str:
-    return ", ".join(map(_one, checks))
+    return _(", ").join(map(_one, checks))
 
 
 def _one(check: CheckResult) -> str:
     if check.worse is None:
         return _counts(check)
     named = check.lost if check.worse == "on" else check.gained
-    prompts = f"; {', '.join(named)}" if named else ""
+    prompts = _("; {prompts}").format(prompts=_(", ").join(named)) if named else ""
     return f"{_counts(check)} (p = {check.p_holm:.2g}{prompts})"
 
 
 def _counts(check: CheckResult) -> str:
     on_good = check.pairs.both + check.pairs.gained
-    other = "without" if check.check is not Check.PARTING else "between launches without"
-    return f"{check.check} {on_good} of {check.pairs.prompts} with it and {check.off_good} {other}"
+    other = "without" if check.check is not Check.PARTING else _("between launches without")
+    return _("{check} {on_good} of {prompts} with it and {off_good} {other}").format(
+        check=_(check.check),
+        on_good=on_good,
+        prompts=check.pairs.prompts,
+        off_good=check.off_good,
+        other=other,
+    )
 
 
 def _agreement(judged: OutputVerdict) -> Iterable[str]:
     if judged.agreement is not None:
-        yield f"the same text as the off arm: {judged.agreement}"
+        yield _("the same text as the off arm: {agreement}").format(agreement=judged.agreement)
     if judged.self_agreement is not None:
-        yield f"the off arm's two launches with each other: {judged.self_agreement}"
+        yield _("the off arm's two launches with each other: {self_agreement}").format(
+            self_agreement=judged.self_agreement
+        )

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from specfloor.i18n import N_
 from specfloor.judge.output.agreement import Agreement
 from specfloor.judge.output.paired import Pairs
 from specfloor.judge.verdict import Verdict
@@ -14,14 +15,14 @@ from specfloor.triage.findings import Finding
 class Check(StrEnum):
     """What an answer may be good or bad at; each is a paired test of the arms."""
 
-    ANSWERED = "requests answered in full"
-    ANSWER = "right answers"
-    JSON = "valid JSON"
-    TOOL_CALLS = "right tool calls"
-    TEXT = "texts without garbage"
-    LOOPS = "texts without a loop"
-    ENDING = "answers that end by themselves"
-    PARTING = "texts that agree in their first words"
+    ANSWERED = N_("requests answered in full")
+    ANSWER = N_("right answers")
+    JSON = N_("valid JSON")
+    TOOL_CALLS = N_("right tool calls")
+    TEXT = N_("texts without garbage")
+    LOOPS = N_("texts without a loop")
+    ENDING = N_("answers that end by themselves")
+    PARTING = N_("texts that agree in their first words")
 
     @property
     def of_task(self) -> bool:

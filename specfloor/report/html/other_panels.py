@@ -197,7 +197,7 @@ def _table(table: ExperimentTable) -> Table:
         if any(isinstance(row[column], float | int) for row in table.rows)
     )
     rows = tuple(tuple(_text(value) for value in row) for row in table.rows)
-    return Table(table.columns, rows, numeric)
+    return Table(tuple(map(_, table.columns)), rows, numeric)
 
 
 def _text(value: str | float | None) -> str:
