@@ -15,6 +15,7 @@ from specfloor.experiments.base import (
     Table,
     arm_launch,
 )
+from specfloor.i18n import _
 from specfloor.judge.cell import Rule
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.flip import At, Flip, Speedup, find_flip, refine
@@ -22,8 +23,8 @@ from specfloor.judge.floors import Floor, Floors, Quantity
 from specfloor.judge.verdict import Verdict
 from specfloor.triage.findings import Finding
 
-ROUNDS = {"small": 2, "full": 3}
-"""Pairs of launches. Two give an interval at all; three are what a speed floor takes."""
+ROUNDS = 3
+"""Pairs of launches: with two the interval is twice as wide (docs/benchmarks.md)."""
 MOST = {"small": 32, "full": 256}
 """Requests in flight up to which is looked, unless the engine or the user says less."""
 REFINED = {"small": 1, "full": 3}
@@ -64,7 +65,7 @@ class FlipPoint:
     def measure(self, bench: Bench, cell: Cell) -> None:
         """Run rounds of both arms, the second and later ones also around the bracket."""
         grid = rounds.powers_of_two(1, bench.most_concurrent(cell, MOST[bench.size]))
-        for repeat in range(ROUNDS[bench.size]):
+        for repeat in range(ROUNDS):
             bench.say(f"flip: round {repeat + 1}, concurrencies {' '.join(map(str, grid))}")
             for arm in (OFF, cell.arm) if repeat % 2 == 0 else (cell.arm, OFF):
                 rounds.run_arm(bench, cell, arm_launch(cell, arm, self.name, repeat), grid)
@@ -83,7 +84,7 @@ class FlipPoint:
             self.name,
             Verdict.NO_DATA,
             (Finding.NO_DATA,),
-            "no concurrency was measured on both arms",
+            _("no concurrency was measured on both arms"),
             logs=index.logs(cell, self.name),
         )
         fault = index.first_fault(cell, self.name)
@@ -97,7 +98,9 @@ class FlipPoint:
         rates = _rates(index, cell, concurrencies)
         flat = _is_flat(rates)
         verdict, why = _against_floors(cell, catalog, floors, flip)
-        lost = f". A launch ended early: {fault.sentence}" if fault else ""
+        lost = (
+            _(". A launch ended early: {sentence}").format(sentence=fault.sentence) if fault else ""
+        )
         return msgspec.structs.replace(
             blank,
             verdict=verdict,
@@ -114,30 +117,38 @@ def describe(flip: Flip) -> str:
     first, last = flip.points[0], flip.points[-1]
     match flip.answer:
         case "no flip":
-            return (
-                f"speculation pays at every concurrency up to {last.concurrency} "
-                f"({last.speedup:.2f} × there)"
-            )
+            return _(
+                "speculation pays at every concurrency up to {concurrency} ({speedup:.2f} × there)"
+            ).format(concurrency=last.concurrency, speedup=last.speedup)
         case "always slower":
-            return (
-                f"speculation is slower at every concurrency from {first.concurrency} on "
-                f"({first.speedup:.2f} × there)"
-            )
-    interval = f"{_end(flip.low, 'below 1')} to {_end(flip.high, f'over {last.concurrency}')}"
-    level = f"{flip.level:.0%} interval {interval}"
+            return _(
+                "speculation is slower at every concurrency from {concurrency} "
+                "on ({speedup:.2f} × there)"
+            ).format(concurrency=first.concurrency, speedup=first.speedup)
+    interval = _("{low} to {high}").format(
+        low=_end(flip.low, _("below 1")),
+        high=_end(flip.high, _("over {n}").format(n=last.concurrency)),
+    )
+    level = _("{level:.0%} interval {interval}").format(level=flip.level, interval=interval)
     if flip.concurrency is None:
-        side = "pays" if last.fitted > 1 else "does not pay"
-        return (
-            f"speculation {side} at every concurrency measured, up to {last.concurrency}, but the "
-            f"scatter of launches does not exclude a flip ({level})"
-        )
-    between = f"between {flip.between[0]} and {flip.between[1]}" if flip.between else ""
+        side = _("pays") if last.fitted > 1 else _("does not pay")
+        return _(
+            "speculation {side} at every concurrency measured, up to "
+            "{concurrency}, but the scatter of launches does not exclude a flip "
+            "({level})"
+        ).format(side=side, concurrency=last.concurrency, level=level)
+    between = (
+        _("between {low} and {high}").format(low=flip.between[0], high=flip.between[1])
+        if flip.between
+        else ""
+    )
     if flip.cliff:
-        return (
-            f"speculation stops paying in one step from concurrency {flip.cliff[0]} to "
-            f"{flip.cliff[1]}"
+        return _("speculation stops paying in one step from concurrency {low} to {high}").format(
+            low=flip.cliff[0], high=flip.cliff[1]
         )
-    return f"speculation stops paying at concurrency {flip.concurrency:.3g}, {between} ({level})"
+    return _(
+        "speculation stops paying at concurrency {concurrency:.3g}, {between} ({level})"
+    ).format(concurrency=flip.concurrency, between=between, level=level)
 
 
 def _end(value: float | None, otherwise: str) -> str:
@@ -198,14 +209,20 @@ def _because(flip: Flip, rates: Sequence[AcceptanceAt], *, flat: bool | None) ->
     if flat is None:
         return ""
     values = [at.rate for at in rates]
-    span = f"{min(values):.3f} to {max(values):.3f}"
+    span = _("{low:.3f} to {high:.3f}").format(low=min(values), high=max(values))
     if flat:
-        lost = "the cost of a step and not the draft decides" if _loses(flip) else "as it should be"
-        return f"; acceptance is flat over concurrency ({span}), {lost}"
-    return (
-        f"; acceptance is not flat over concurrency ({span}), which a healthy build's is, so look "
-        "at the draft before the batch"
-    )
+        lost = (
+            _("the cost of a step and not the draft decides")
+            if _loses(flip)
+            else _("as it should be")
+        )
+        return _("; acceptance is flat over concurrency ({span}), {lost}").format(
+            span=span, lost=lost
+        )
+    return _(
+        "; acceptance is not flat over concurrency ({span}), which a healthy "
+        "build's is, so look at the draft before the batch"
+    ).format(span=span)
 
 
 def _loses(flip: Flip) -> bool:
@@ -233,19 +250,28 @@ def _against_floors(
     said: list[tuple[Verdict, str]] = []
     entry = floors.of(cell, Quantity.FLIP_CONCURRENCY, family)
     if isinstance(entry, Floor):
-        said.append((_flip_verdict(flip, entry.value), f"the flip from {entry.value:g} on"))
+        said.append(
+            (
+                _flip_verdict(flip, entry.value),
+                _("the flip from {floor:g} on").format(floor=entry.value),
+            )
+        )
     for point in flip.points:
         at = msgspec.structs.replace(cell, concurrency=point.concurrency)
         entry = floors.of(at, Quantity.SPEEDUP, family)
         # others are the speed test's, at the concurrency of its cells
         if isinstance(entry, Floor) and entry.concurrency not in (None, cell.concurrency):
-            what = f"{entry.value:g} × at concurrency {point.concurrency}"
+            what = _("{floor:g} × at concurrency {concurrency}").format(
+                floor=entry.value, concurrency=point.concurrency
+            )
             said.append((_speed_verdict(point, entry.value), what))
     if not said:
         return None, ""
     worst = max((verdict for verdict, _ in said), key=_SEVERITY.index)
-    floors_said = ", ".join(f"{what}: {verdict}" for verdict, what in said)
-    return worst, f". Floors: {floors_said}"
+    floors_said = _(", ").join(
+        _("{what}: {found}").format(what=what, found=verdict) for verdict, what in said
+    )
+    return worst, _(". Floors: {floors_said}").format(floors_said=floors_said)
 
 
 def _flip_verdict(flip: Flip, floor: float) -> Verdict:
@@ -268,8 +294,16 @@ def _speed_verdict(point: At, floor: float) -> Verdict:
 def _table(flip: Flip, rates: Sequence[AcceptanceAt]) -> Table:
     by_concurrency: Mapping[int, float] = {at.concurrency: at.rate for at in rates}
     return Table(
-        "Speedup over concurrency",
-        ("concurrency", "pairs of launches", "speedup", "from", "to", "on the curve", "acceptance"),
+        _("Speedup over concurrency"),
+        (
+            _("concurrency"),
+            _("pairs of launches"),
+            _("speedup"),
+            _("from"),
+            _("to"),
+            _("on the curve"),
+            _("acceptance"),
+        ),
         tuple(
             (
                 str(at.concurrency),
@@ -290,7 +324,9 @@ def _curves(flip: Flip, rates: Sequence[AcceptanceAt]) -> tuple[Curve, ...]:
         Point(at.concurrency, at.speedup, at.interval.low, at.interval.high) for at in flip.points
     )
     accepted = tuple(Point(at.concurrency, at.rate) for at in rates)
-    curves = [Curve("speedup", "concurrency", "speedup", speed, log_x=True)]
+    curves = [Curve(_("speedup"), _("concurrency"), _("speedup"), speed, log_x=True)]
     if accepted:
-        curves.append(Curve("acceptance rate", "concurrency", "accepted", accepted, log_x=True))
+        curves.append(
+            Curve(_("acceptance rate"), _("concurrency"), _("accepted"), accepted, log_x=True)
+        )
     return tuple(curves)

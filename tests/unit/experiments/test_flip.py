@@ -116,7 +116,7 @@ class TestJudging:
 
     def test_an_arm_that_does_not_start(self):
         said, _ = flip(
-            falling(12), faults=tuple(f"cpu-2.0-glm_9_1_tiny-mtp3-flip-{i}" for i in range(2))
+            falling(12), faults=tuple(f"cpu-2.0-glm_9_1_tiny-mtp3-flip-{i}" for i in range(3))
         )
         assert (said.verdict, said.findings) == (Verdict.FAIL, (Finding.START_FAIL,))
 
