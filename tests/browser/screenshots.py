@@ -1,9 +1,10 @@
 """Makes the pictures of the documentation from the page of a stored run.
 
-    python -m tests.browser.screenshots reports/RUN/index.html docs/images
+    python -m tests.browser.screenshots reports/RUN/index.html docs/images [-zh]
 
 Three PNG files of few colours: ``report-top.png``, ``report-cell.png`` (the first cell that is
-open, in dark), ``report-phone.png``.
+open, in dark), ``report-phone.png``; what is given last comes before ``.png``. A page in Chinese
+needs a font for it (Debian: fonts-wqy-microhei).
 """
 
 import io
@@ -15,7 +16,7 @@ from PIL import Image
 
 from tests.browser.chromium import show, start
 
-_COLOURS = 48
+_COLOURS = 20
 _CELL = """
 const cell = document.querySelector(".cell[open]");
 cell.scrollIntoView();
@@ -31,7 +32,7 @@ def save(browser, path: Path, height: int) -> None:
     few.save(path, optimize=True)
 
 
-def main(page: Path, folder: Path) -> None:
+def main(page: Path, folder: Path, suffix: str = "") -> None:
     """Write the three files."""
     address = page.resolve().as_uri()
     folder.mkdir(exist_ok=True)
@@ -42,14 +43,14 @@ def main(page: Path, folder: Path) -> None:
             end = browser.execute_script(
                 "return document.getElementById('table').getBoundingClientRect().bottom"
             )
-            save(browser, folder / "report-top.png", int(end) + 16)
+            save(browser, folder / f"report-top{suffix}.png", int(end) + 16)
             show(browser, address, width=1280, height=1700, scheme="dark")
-            save(browser, folder / "report-cell.png", int(browser.execute_script(_CELL)))
+            save(browser, folder / f"report-cell{suffix}.png", int(browser.execute_script(_CELL)))
             show(browser, address, width=360, height=780)
-            save(browser, folder / "report-phone.png", 780)
+            save(browser, folder / f"report-phone{suffix}.png", 780)
         finally:
             browser.quit()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])
