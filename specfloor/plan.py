@@ -66,10 +66,7 @@ class Plan:
             KeyError: the plan has none for it.
         """
         block = BlockKey(cell.workload, cell.tier, cell.concurrency, purpose)
-        return max(
-            self._last[cell.release, cell.family, arm, block]
-            for arm in (OFF, cell.arm)
-        )
+        return max(self._last[cell.release, cell.family, arm, block] for arm in (OFF, cell.arm))
 
     @functools.cached_property
     def _last(self) -> dict[tuple[str, str, Arm, BlockKey], int]:
