@@ -57,3 +57,7 @@ def test_the_parts_of_the_page_come_along(tmp_path):
         "print(min(len(asset(name)) for name in ('page.html.j2', 'page.css', 'page.js')))"
     )
     assert int(isolated("-c", program, folder=tmp_path)) > 1000
+
+
+def test_the_chinese_catalogue_comes_along(tmp_path):
+    assert "模型系列" in isolated("-m", "specfloor", "--lang", "zh", "families", folder=tmp_path)

@@ -1,6 +1,7 @@
 """The real suite in a process of its own, against fake servers: what it starts, says and leaves."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -218,6 +219,21 @@ def test_two_releases_start_each_arm_once_and_pair_up(host, tmp_path):
     again = stored_verdict(finished.folder)
     assert again.returncode == 0, again.stderr
     assert "benchmark 'glm_moe_tiny-mtp3-code-off-c1': 4 tests" in compared.stdout
+
+
+def test_a_chinese_run_says_the_same_and_records_english(host):
+    host.set_knobs({"3": {"acceptance": [0.0]}})
+    finished = host.suite("tests/suite", *SMALL, "--lang", "zh")
+    assert finished.code == 1
+    assert finished.verdicts[CODE] == ALL_PASS | {"acceptance": ("FAIL", ["ACCEPT_ZERO"])}
+    assert "接受率崩塌的同时，其余一切正常" in finished.output
+    assert "FAIL ACCEPT_ZERO：" in (finished.folder / "summary.md").read_text()
+    assert 'lang="zh-CN"' in (finished.folder / "index.html").read_text()
+    for name in ("verdicts.json", "run.json", "basis.json", "records.jsonl"):
+        lines = (finished.folder / name).read_text().splitlines()
+        told = [line for line in lines if '"record":"request"' not in line]  # answers hold any text
+        assert re.search(r"[\u4e00-\u9fff]", "".join(told)) is None, name
+    assert "While acceptance collapsed" in (finished.folder / "verdicts.json").read_text()
 
 
 def test_acceptance_that_collapsed_in_silence(host):
