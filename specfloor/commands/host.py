@@ -14,6 +14,7 @@ from specfloor.host.environment import describe_environment, release_flags
 from specfloor.host.npu import find_ascend_python
 from specfloor.i18n import _
 from specfloor.runs.records import Environment
+from specfloor.runs.spoken import spoken
 
 
 @click.command()
@@ -88,5 +89,7 @@ def _text(found: Environment) -> str:
     parts = [facts(pairs)]
     if found.variables:
         parts.append(facts(found.variables.items()))
-    parts.append("\n".join(f"! {flag.message}" for flag in found.flags) or _("nothing to flag"))
+    parts.append(
+        "\n".join(f"! {spoken(flag.message)}" for flag in found.flags) or _("nothing to flag")
+    )
     return "\n\n".join(parts)

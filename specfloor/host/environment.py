@@ -23,6 +23,7 @@ from specfloor.host.variables import (
     unknown_variable_flags,
     unread_variable_flags,
 )
+from specfloor.i18n import ENGLISH, speaking
 from specfloor.runs.records import Environment, HostFlag
 
 _PACKAGES = (
@@ -37,6 +38,7 @@ _PACKAGES = (
 )
 
 
+@speaking(ENGLISH)  # it goes on record
 def describe_environment(
     *,
     interpreters: Iterable[Path] = (),
@@ -87,6 +89,7 @@ def describe_environment(
     )
 
 
+@speaking(ENGLISH)
 def release_flags(
     release: Release, cann: str | None, variables: Mapping[str, str]
 ) -> list[HostFlag]:

@@ -34,6 +34,7 @@ from specfloor.judge.verdict import (
     Verdict,
 )
 from specfloor.runs.records import FindingRecord, Purpose
+from specfloor.runs.spoken import spoken
 from specfloor.signals.choose import BlockSignals, choose
 from specfloor.signals.counts import RequestCounts, Rung
 from specfloor.triage.findings import Finding
@@ -347,7 +348,7 @@ def _without_requests(
         reason = why or _(_NO_DRAFTS)
         if measured.sent and measured.failed == measured.sent:
             reason = _("all {sent} requests failed, the first with: {error}").format(
-                sent=measured.sent, error=block.requests[0].error
+                sent=measured.sent, error=spoken(block.requests[0].error or "")
             )
         return replace(measured, reason=reason)
     rate = signals.total.rate

@@ -24,6 +24,7 @@ from specfloor.judge.setting import setting_of
 from specfloor.judge.verdict import Verdict
 from specfloor.ledger.model import Facet
 from specfloor.runs.records import LaunchRecord, Purpose
+from specfloor.runs.spoken import spoken
 from specfloor.signals import counters
 from specfloor.signals.counts import DraftCounts, pooled
 from specfloor.triage.findings import Finding
@@ -173,7 +174,7 @@ def _notes(
         return tuple(dict.fromkeys(found))
     for launch in launches:
         flags = unread_variable_flags(catalog, release, launch.variables or launch.env)
-        found += [flag.message for flag in flags]
+        found += [spoken(flag.message) for flag in flags]
     return tuple(dict.fromkeys(found))
 
 

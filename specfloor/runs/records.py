@@ -7,7 +7,9 @@ import msgspec
 
 from specfloor.cells import Arm, Cell, slug
 from specfloor.host.npu_smi import Clock, Device, Process
+from specfloor.i18n import _
 from specfloor.load.workload import Prompt
+from specfloor.runs.spoken import spoken
 from specfloor.signals.counts import DraftCounts
 from specfloor.triage.findings import Finding
 
@@ -276,7 +278,10 @@ class FindingRecord(
     @property
     def sentence(self) -> str:
         """What happened and what the log says of it, without a full stop at the end."""
-        return f"{self.message}. The log says: {self.cause}" if self.cause else self.message
+        message = spoken(self.message)
+        if not self.cause:
+            return message
+        return _("{message}. The log says: {cause}").format(message=message, cause=self.cause)
 
 
 class Phase(StrEnum):

@@ -6,6 +6,7 @@ import msgspec
 
 from specfloor.i18n import _
 from specfloor.runs.records import CountersRecord, RequestRecord
+from specfloor.runs.spoken import spoken
 from specfloor.signals import counters, per_request, stream
 from specfloor.signals.counts import DraftCounts, RequestCounts, Rung, pooled
 from specfloor.signals.reconcile import Reconciliation, reconcile
@@ -55,7 +56,7 @@ def choose(
     good = [record for record in records if record.ok]
     around_block = _around_block(scraped)
     agreed = reconcile(records, around_block, k=k, drafts_k=drafts_k)
-    gaps = [record.problem for record in scraped if record.index is None and record.problem]
+    gaps = [spoken(record.problem) for record in scraped if record.index is None and record.problem]
 
     told = [per_request.counts_of_request(record) for record in good]
     if found := _all(told, gaps):

@@ -8,6 +8,7 @@ from itertools import accumulate
 
 from specfloor.i18n import _
 from specfloor.runs.records import PerRequestSpeculation, RequestRecord
+from specfloor.runs.spoken import spoken
 from specfloor.signals.counts import DraftCounts, RequestCounts
 from specfloor.signals.unreadable import Reason, Unreadable
 
@@ -21,7 +22,9 @@ def counts_of_request(record: RequestRecord) -> RequestCounts | Unreadable:
     if record.error is not None:
         return Unreadable(
             Reason.FAILED,
-            _("request {index} failed: {error}").format(index=record.index, error=record.error),
+            _("request {index} failed: {error}").format(
+                index=record.index, error=spoken(record.error)
+            ),
         )
     told = record.speculation
     if told is None:

@@ -13,6 +13,7 @@ import msgspec
 
 from specfloor.i18n import _
 from specfloor.runs.records import RequestRecord
+from specfloor.runs.spoken import spoken
 from specfloor.signals.counts import RequestCounts, counts_of_steps
 from specfloor.signals.unreadable import Reason, Unreadable
 
@@ -41,7 +42,9 @@ def steps_of_request(record: RequestRecord, k: int) -> StreamSteps | Unreadable:
     if record.error is not None:
         return Unreadable(
             Reason.FAILED,
-            _("request {index} failed: {error}").format(index=record.index, error=record.error),
+            _("request {index} failed: {error}").format(
+                index=record.index, error=spoken(record.error)
+            ),
         )
     if not record.chunk_tokens:
         return Unreadable(

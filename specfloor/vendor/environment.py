@@ -10,6 +10,7 @@ from specfloor.host.npu_smi import Device
 from specfloor.i18n import _
 from specfloor.judge.evidence import ArmEvidence
 from specfloor.runs.records import Environment, HostSampleRecord, Record
+from specfloor.runs.spoken import spoken
 from specfloor.vendor import words
 
 
@@ -87,7 +88,7 @@ def _known(
     for notice in dict.fromkeys(notice.text for launch in launches for notice in launch.notices):
         yield _("the engine says"), notice
     for flag in environment.flags:
-        yield _("note"), flag.message
+        yield _("note"), spoken(flag.message)
 
 
 def _missing(environment: Environment, release: Release) -> Iterator[str]:

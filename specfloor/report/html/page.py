@@ -21,6 +21,7 @@ from specfloor.report.html.overview import answer, matrix_row, row, trouble
 from specfloor.report.html.speed_panels import siblings_of
 from specfloor.report.html.standing import BROKEN, WORST_FIRST, rank, standing_of
 from specfloor.runs.records import HostSampleRecord
+from specfloor.runs.spoken import spoken
 from specfloor.runs.store import Run
 from specfloor.triage.diagnosis import Diagnosis
 
@@ -59,7 +60,7 @@ def build_page(
         warnings=(
             *(() if run.info.complete else (_(words.INCOMPLETE),)),
             *((_(words.TRUNCATED),) if run.truncated else ()),
-            *(flag.message for flag in run.info.environment.flags),
+            *(spoken(flag.message) for flag in run.info.environment.flags),
         ),
         counts=tuple((one, counts[one]) for one in WORST_FIRST if counts[one]),
         troubles=tuple(
