@@ -11,6 +11,7 @@ from specfloor.bisect.run import Measured
 from specfloor.bisect.search import Answer
 from specfloor.bisect.state import Candidate, Question
 from specfloor.catalog.onsite import Site
+from specfloor.i18n import ENGLISH, speaking
 from specfloor.judge.baseline import hardware_class
 from specfloor.judge.cell import AcceptanceJudgement
 from specfloor.judge.floors import Floor, Floors, Quantity
@@ -108,6 +109,7 @@ class Prober:
         self._folder = folder
         self._say = say
 
+    @speaking(ENGLISH)  # what it finds goes on record
     def __call__(self, candidate: Candidate, floor: Floor | None, share: float) -> Measured:
         """Measure a candidate; see :class:`~specfloor.bisect.run.Measure`."""
         settings = self._settings_for(candidate, share, whole=floor is None)

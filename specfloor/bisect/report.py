@@ -11,9 +11,11 @@ from specfloor.bisect.search import Answer, Contradiction, Range, range_of
 from specfloor.bisect.state import Done, State
 from specfloor.errors import UsageError
 from specfloor.exits import Exit
+from specfloor.i18n import _
 from specfloor.ledger.concern import compare_for
 from specfloor.ledger.model import Ledger
 from specfloor.ledger.query import Change, Comparison, feels_like
+from specfloor.runs.spoken import spoken
 
 ROWS = 10
 """Rows of the ledger that text shows of each kind; the command it names lists the rest."""
@@ -63,26 +65,33 @@ def conclude(state: State, ledger: Ledger) -> Conclusion:
     answers = state.answers()
     if state.floor is None and 0 in answers:
         why = _last(state, 0).reason
-        said = (
-            f"{names[0]} gave no floor to judge the others by ({why}); "
-            "set one in the floors of the family, or start from another good end"
-        )
+        said = _(
+            "{name} gave no floor to judge the others by ({why}); set one in "
+            "the floors of the family, or start from another good end"
+        ).format(name=names[0], why=why)
         return Conclusion(Outcome.OPEN, said, None, tuple(names[1:]), None)
     if state.in_vain:
         tried = ", ".join(dict.fromkeys(names[one.place] for one in state.done if one.launches))
-        said = (
-            f"none of {tried} ran, the good end among them ({_last(state, 0).reason}); "
-            "see to that, or start from a good end that runs here"
-        )
+        said = _(
+            "none of {tried} ran, the good end among them ({reason}); see to "
+            "that, or start from a good end that runs here"
+        ).format(tried=tried, reason=_last(state, 0).reason)
         return Conclusion(Outcome.OPEN, said, None, tuple(names[1:]), None)
     try:
         found = range_of(question.ends, answers)
     except Contradiction as end:
-        said = (
-            f"{names[end.place]} is {end.answer}, against what the search was told: "
-            + ("it broke earlier; start" if end.answer is Answer.BAD else "nothing broke; end")
-            + f" from {'an older good' if end.answer is Answer.BAD else 'a newer bad'} release"
+        told = (
+            _(
+                "{name} is {answer}, against what the search was told: it broke earlier; "
+                "start from an older good release"
+            )
+            if end.answer is Answer.BAD
+            else _(
+                "{name} is {answer}, against what the search was told: nothing broke; end from "
+                "a newer bad release"
+            )
         )
+        said = told.format(name=names[end.place], answer=_(end.answer))
         return Conclusion(Outcome.CONTRADICTED, said, None, (), None)
     good, bad = names[found.low], [names[place] for place in found.first_bad]
     try:
@@ -99,16 +108,22 @@ def _outcome(state: State, found: Range, good: str, bad: list[str]) -> tuple[Out
     names = [candidate.name for candidate in state.question.candidates]
     on_trust = [names[place] for place in (found.low, found.high) if not _tells(answers, place)]
     trusted = (
-        f"; {' and '.join(on_trust)} could not be measured, so this rests on what was said of it"
+        _("; {on_trust} could not be measured, so this rests on what was said of it").format(
+            on_trust=_(" and ").join(on_trust)
+        )
         if on_trust
         else ""
     )
     if len(bad) > 1:
         gone = ", ".join(bad[:-1])
         return Outcome.OPEN, (
-            f"the first bad is one of {', '.join(bad)}, after {good}: {gone} told nothing{trusted}"
+            _("the first bad is one of {bad}, after {good}: {gone} told nothing{trusted}").format(
+                bad=_(", ").join(bad), good=good, gone=gone, trusted=trusted
+            )
         )
-    said = f"{bad[0]} is the first bad, {good} the last good{trusted}"
+    said = _("{bad} is the first bad, {good} the last good{trusted}").format(
+        bad=bad[0], good=good, trusted=trusted
+    )
     return (Outcome.OPEN if on_trust else Outcome.FOUND), said
 
 
@@ -147,18 +162,34 @@ def as_text(state: State, conclusion: Conclusion, folder: Path) -> str:
     question = state.question
     names = [candidate.name for candidate in question.candidates]
     lines = [
-        f"{question.cell.pair_id}: {names[0]} to {names[-1]}, {question.ends} releases "
-        "may be the first bad",
-        f"Order: {question.order}.",
-        *(f"  left out: {name}, {why}" for name, why in question.left_out.items()),
-        f"Weights: {question.prior}.",
+        _("{cell}: {old} to {new}, {ends} releases may be the first bad").format(
+            cell=question.cell.pair_id, old=names[0], new=names[-1], ends=question.ends
+        ),
+        _("Order: {order}.").format(order=spoken(question.order)),
+        *(
+            _("  left out: {name}, {why}").format(name=name, why=spoken(why))
+            for name, why in question.left_out.items()
+        ),
+        _("Weights: {prior}.").format(prior=spoken(question.prior)),
     ]
     if state.floor is not None:
         floor = state.floor
-        lines.append(f"Floor: {floor.quantity} {floor.value:g} ({floor.reason}; {floor.source}).")
+        lines.append(
+            _("Floor: {quantity} {floor:g} ({reason}; {source}).").format(
+                quantity=floor.quantity,
+                floor=floor.value,
+                reason=_(floor.reason),
+                source=floor.source,
+            )
+        )
     lines.append("")
     lines += [_line(one, names[one.place], folder) for one in state.done]
-    lines += ["", f"Result: {conclusion.sentence}. Launches: {state.launches}."]
+    lines += [
+        "",
+        _("Result: {sentence}. Launches: {launches}.").format(
+            sentence=conclusion.sentence, launches=state.launches
+        ),
+    ]
     if conclusion.ledger is not None and conclusion.outcome is not Outcome.CONTRADICTED:
         lines += ["", *_ledger(conclusion.ledger, question.cell.family, question.cell.method)]
     return "\n".join(lines)
@@ -166,30 +197,44 @@ def as_text(state: State, conclusion: Conclusion, folder: Path) -> str:
 
 def _line(one: Done, name: str, folder: Path) -> str:
     rate = "" if one.rate is None else f" {one.rate:.3f}"
-    where = f" [{folder / one.run}]" if one.run else " [not launched]"
-    why = "" if one.answer.tells else f": {one.reason}"
-    return f"  {name}: {one.answer}{rate}{why}{where}"
+    where = f" [{folder / one.run}]" if one.run else _(" [not launched]")
+    why = "" if one.answer.tells else _(": {sentence}").format(sentence=one.reason)
+    return _("  {what}: {found}").format(what=name, found=f"{_(one.answer)}{rate}{why}{where}")
 
 
 def _ledger(found: Comparison, family: str, method: str) -> list[str]:
     if found.unknown:
-        return [f"The ledger says nothing of what changed: {found.unknown}."]
+        return [
+            _("The ledger says nothing of what changed: {unknown}.").format(unknown=found.unknown)
+        ]
     lines = [
-        f"Known to break {family} with {method} from {found.old} to {found.new}: "
-        f"{len(found.lost) or 'nothing'}",
+        _("Known to break {family} with {method} from {old} to {new}: {lost}").format(
+            family=family,
+            method=method,
+            old=found.old,
+            new=found.new,
+            lost=len(found.lost) or _("nothing"),
+        ),
         *(f"{_row(change)} ({feels_like(change.row)})" for change in found.lost[:ROWS]),
-        "Mended or brought there, any of which may have broken more: "
-        f"{len(found.gained) or 'nothing'}",
+        _("Mended or brought there, any of which may have broken more: {gained}").format(
+            gained=len(found.gained) or _("nothing")
+        ),
         *(_row(change) for change in found.gained[:ROWS]),
     ]
     if max(len(found.lost), len(found.gained)) > ROWS:
         lines.append(
-            f"All of them: specfloor fixes --release {found.old} --release {found.new} "
-            f"--family {family} --method {method}"
+            _(
+                "All of them: specfloor fixes --release {old} --release {new} "
+                "--family {family} --method {method}"
+            ).format(old=found.old, new=found.new, family=family, method=method)
         )
-    lines.append(f"The ledger ends with {found.as_of}; it does not list every change.")
+    lines.append(
+        _("The ledger ends with {as_of}; it does not list every change.").format(as_of=found.as_of)
+    )
     return lines
 
 
 def _row(change: Change) -> str:
-    return f"  {change.row.id} {change.row.kind}: {change.row.symptom}"
+    return _("  {what}: {found}").format(
+        what=f"{change.row.id} {_(change.row.kind)}", found=change.row.symptom
+    )

@@ -17,15 +17,17 @@ from enum import StrEnum
 
 import msgspec
 
+from specfloor.i18n import N_
+
 
 class Answer(StrEnum):
     """What became of the probe of one release."""
 
-    GOOD = "good"
-    BAD = "bad"
-    SKIP = "skip"
+    GOOD = N_("good")
+    BAD = N_("bad")
+    SKIP = N_("skip")
     """It cannot run here, so it tells nothing."""
-    UNKNOWN = "unknown"
+    UNKNOWN = N_("unknown")
     """It ran, and what was measured did not decide."""
 
     @property

@@ -17,8 +17,10 @@ from specfloor.catalog.onsite import Site
 from specfloor.commands._show import Format, as_json, format_option
 from specfloor.engines.routed import EngineNeeds, RoutedEngines, engines_of
 from specfloor.engines.routes import SYNTAX
+from specfloor.i18n import _
 from specfloor.ledger import read_ledger
 from specfloor.measure import Runner, Say
+from specfloor.runs.spoken import spoken
 from specfloor.session import RunnerNeeds, on_this_host
 from specfloor.settings import Settings
 
@@ -153,20 +155,21 @@ def _engines(asked: Asked, settings: Settings, site: Site, say: Say) -> RoutedEn
 def _show_plan(state: State, names: list[str]) -> None:
     """Print what a search would do first, without starting it."""
     question = state.question
-    click.echo(f"{question.cell.pair_id}, {question.order}")
+    click.echo(f"{question.cell.pair_id}, {spoken(question.order)}")
     total = sum(question.weights)
     shares = ["", *(f"{weight / total:.1%}" for weight in question.weights)]
     answers = state.answers()
     for place, (name, share) in enumerate(zip(names, shares, strict=True)):
         click.echo(f"  {name:14} {share:>6} {answers.get(place, '')}".rstrip())
     for name, why in question.left_out.items():
-        click.echo(f"  left out: {name}, {why}")
-    click.echo(f"Weights: {question.prior}.")
+        click.echo(_("  left out: {name}, {why}").format(name=name, why=spoken(why)))
+    click.echo(_("Weights: {prior}.").format(prior=spoken(question.prior)))
     probe = upcoming(state)
     if probe is None:
-        click.echo("Nothing is left to launch.")
+        click.echo(_("Nothing is left to launch."))
         return
     click.echo(
-        f"First {names[probe.place]}; {probe.expected:.1f} launches in the mean, at most "
-        f"{probe.worst}."
+        _("First {name}; {expected:.1f} launches in the mean, at most {worst}.").format(
+            name=names[probe.place], expected=probe.expected, worst=probe.worst
+        )
     )

@@ -33,6 +33,16 @@ RECORDED = (
     N_("the server is gone ({why})"),
     N_("nothing came for {seconds} s with {n} request(s) out"),
     N_("HTTP {status} instead of an answer: {body}"),
+    # of searches
+    N_("on the branch of {good}, which {bad} did not grow out of"),
+    N_("not the first of its branch, {branch}"),
+    N_("not in the catalogue"),
+    N_("by the day each branch left main, then by date on the branch; not by number"),
+    N_(
+        "by the number of their vLLM: the ledger, which knows dates and branches, has not both ends"
+    ),
+    N_("alike: the ledger does not know these releases"),
+    N_("by {n} rows of the ledger about {family} with {method}"),
     # of counters
     N_("{sentence} (before the requests)"),
     N_("{sentence} (after the requests)"),
