@@ -28,8 +28,10 @@ def place(family: Family, soc: Soc, cards: int) -> Family:
             for p in known
         )
         raise UsageError(
-            f"{family.name} is not documented on one {soc} host with {cards} devices "
-            f"(documented there: {least or 'nothing'}); pick another family or other hardware"
+            _(
+                "{family} is not documented on one {soc} host with {cards} devices "
+                "(documented there: {least}); pick another family or other hardware"
+            ).format(family=family.name, soc=soc, cards=cards, least=least or _("nothing"))
         )
     chosen = max(fitting, key=lambda placement: placement.cards)
     return msgspec.structs.replace(

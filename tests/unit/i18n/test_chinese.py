@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from specfloor import cli
 from specfloor.i18n import speaking
 from specfloor.judge.upgrade import Side, judge_cell_upgrade
 from specfloor.report.details import details_table
@@ -26,6 +27,7 @@ from tests.unit.builders import (
     GLM,
     RULE,
     both_arms,
+    catalog,
     evidence,
     fault,
     floor,
@@ -36,6 +38,7 @@ from tests.unit.builders import (
     report_only,
 )
 from tests.unit.report.html.pages import DEAD, of_concurrencies, page_of
+from tests.unit.vendor.builders import GOOD, two_releases, write_run
 
 FLOORS = (floor(0.6), report_only("speedup"))
 CASES = Path(__file__).parents[2] / "cases"
@@ -143,3 +146,62 @@ def test_triage(case):
     files = [path for path in sorted(case.iterdir()) if path.name != "expected.json"]
     report = triage(Given(files=tuple(GivenFile(path=path.name) for path in files)), case)
     assert english(as_text(report), *DATA) == []
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Run a command in Chinese on the small catalogue and return what it prints."""
+    for name in ("report", "bug", "compare"):
+        monkeypatch.setattr(f"specfloor.commands.{name}.load_catalog", catalog)
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["specfloor", "--lang", "zh", *map(str, arguments)])
+        with pytest.raises(SystemExit):
+            cli.main()
+        out, err = capsys.readouterr()
+        assert err == ""
+        return out
+
+    return run
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A stored run of a good release and of one whose draft has gone bad."""
+    return write_run(tmp_path / "r1", two_releases(), cells=(GOOD, CELL))
+
+
+def test_a_report_to_the_vendor(command, stored, tmp_path):
+    text = tmp_path / "bug.md"
+    said = command("bug", stored, "-o", text, "--archive", tmp_path / "bug.tar.gz")
+    title, _, body = text.read_text(encoding="utf-8").partition("\n")
+    # the vendor's labels and forms are English
+    fields = "### Your current environment", "### 🐛 Describe the bug"
+    quoted = "cannot be read (No such file or directory)", GLM.display, GLM.display.lower()
+    assert english(said, title) == []
+    assert english(body, *fields, *quoted, *DATA) == []
+    assert all(field in body for field in fields)
+    assert "实测与预期" in body
+
+
+@pytest.mark.parametrize("style", ["text", "md", "html"])
+def test_a_comparison(command, stored, style):
+    assert english(command("compare", stored, "--format", style), *DATA) == []
+
+
+def test_programs_read_english(command, stored):
+    assert re.search(r"[\u4e00-\u9fff]", command("compare", stored, "--format", "json")) is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plan", "--release", "0.18.0", "--family", "glm-5", "--soc", "a2", "--cards", "16"),
+        ("families",),
+        ("releases",),
+        ("bisect", "--good", "0.18.0", "--bad", "0.23.0", "--family", "glm-5", "--plan"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_known(command, arguments):
+    assert english(command(*arguments), "Engram tables in host") == []
