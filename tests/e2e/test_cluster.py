@@ -97,11 +97,13 @@ def host(tmp_path):
 
 
 @pytest.fixture
-def hosts(host, monkeypatch):
+def hosts(request, monkeypatch):
     for name, value in SETTINGS.items():
         monkeypatch.setenv(name, value)
-    # a worker's environment is its raylet's
-    monkeypatch.setenv("PYTHONPATH", str(host.python_path))
+    if "host" in request.fixturenames:
+        # a worker's environment is its raylet's, and the fake has to be found there
+        fake = request.getfixturevalue("host")
+        monkeypatch.setenv("PYTHONPATH", str(fake.python_path))
     # a Unix socket's path is short, and pytest's folders have long names
     with tempfile.TemporaryDirectory(prefix="specfloor-ray-") as folder:
         two = TwoHosts(Path(folder))
