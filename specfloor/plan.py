@@ -15,6 +15,7 @@ from specfloor.errors import UsageError
 from specfloor.runs.records import BlockKey, LaunchKey, Purpose
 
 _Named = TypeVar("_Named")
+_T = TypeVar("_T")
 
 
 class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -219,15 +220,17 @@ def plan_launches(demands: Iterable[Demand]) -> Plan:
         for repeat in range(
             max((rounds for wanted in arms.values() for rounds in wanted.values()), default=0)
         )
-        for arm, wanted in _palindrome(list(arms.items()), repeat)
+        for arm, wanted in in_turn(list(arms.items()), repeat)
         if (blocks := _blocks_of_round(wanted, repeat))
     ]
     return Plan(tuple(planned))
 
 
-def _palindrome(
-    arms: Sequence[tuple[Arm, dict[BlockKey, int]]], repeat: int
-) -> Sequence[tuple[Arm, dict[BlockKey, int]]]:
+def in_turn(arms: Sequence[_T], repeat: int) -> Sequence[_T]:
+    """Return arms in the order of a round: every second round runs backwards (ABBA).
+
+    So a steady drift of the host weighs on all arms alike.
+    """
     return arms if repeat % 2 == 0 else arms[::-1]
 
 

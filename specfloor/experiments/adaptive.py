@@ -25,7 +25,7 @@ from specfloor.judge.verdict import Verdict
 from specfloor.load.client import Counting
 from specfloor.load.open_loop import blend, poisson
 from specfloor.measure import BlockPlan
-from specfloor.plan import Overrides
+from specfloor.plan import Overrides, in_turn
 from specfloor.runs.records import BlockKey, LaunchKey, Purpose
 from specfloor.triage.findings import Finding
 
@@ -66,7 +66,7 @@ class AdaptiveVerification:
         bench.say(f"adaptive: the fixed arm takes {rate:.3g} requests/s; {source}")
         arms = arms_of(cell, bench.catalog, schedule)
         for repeat in range(ROUNDS[bench.size]):
-            for arm in arms if repeat % 2 == 0 else arms[::-1]:
+            for arm in in_turn(arms, repeat):
                 bench.say(f"adaptive: round {repeat + 1}, {arm.name}")
                 key = arm.key(cell, repeat)
                 # arrivals differ between rounds and not between arms

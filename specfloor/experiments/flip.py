@@ -21,6 +21,7 @@ from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.flip import At, Flip, Speedup, find_flip, refine
 from specfloor.judge.floors import Floor, Floors, Quantity
 from specfloor.judge.verdict import Verdict
+from specfloor.plan import in_turn
 from specfloor.triage.findings import Finding
 
 ROUNDS = 3
@@ -67,7 +68,7 @@ class FlipPoint:
         grid = rounds.powers_of_two(1, bench.most_concurrent(cell, MOST[bench.size]))
         for repeat in range(ROUNDS):
             bench.say(f"flip: round {repeat + 1}, concurrencies {' '.join(map(str, grid))}")
-            for arm in (OFF, cell.arm) if repeat % 2 == 0 else (cell.arm, OFF):
+            for arm in in_turn((OFF, cell.arm), repeat):
                 rounds.run_arm(bench, cell, arm_launch(cell, arm, self.name, repeat), grid)
             if repeat == 0:
                 speedups = _speedups(bench.index, cell, grid)

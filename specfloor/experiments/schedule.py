@@ -19,7 +19,7 @@ from specfloor.judge.floors import Floors
 from specfloor.judge.schedule import Choice, Held, Schedule, Times, choose, hold, schedule_of
 from specfloor.judge.times import Clock
 from specfloor.judge.verdict import Verdict
-from specfloor.plan import Overrides
+from specfloor.plan import Overrides, in_turn
 from specfloor.triage.findings import Finding
 
 FIELD = "num_speculative_tokens_per_batch_size"
@@ -59,7 +59,7 @@ class KSchedule:
         grid = _grid(bench, cell)
         arms = (OFF, *(Arm(cell.method, k) for k in sweep_of(cell, bench)))
         for repeat in range(ROUNDS[bench.size]):
-            for arm in arms if repeat % 2 == 0 else arms[::-1]:
+            for arm in in_turn(arms, repeat):
                 bench.say(f"schedule: round {repeat + 1}, {arm.label}")
                 rounds.run_arm(bench, cell, arm_launch(cell, arm, _FIXED, repeat), grid)
         found = _measured(bench.index, cell, arms[1:])

@@ -19,6 +19,7 @@ from specfloor.judge.verdict import (
     WithinLaunch,
     check_level,
 )
+from specfloor.plan import in_turn
 from specfloor.triage.findings import Finding
 
 Floats = NDArray[np.float64]
@@ -51,9 +52,7 @@ def abba(launches: int) -> tuple[bool, ...]:
 
     Pairs alternate in direction, so a drift of the machine cancels instead of favouring an arm.
     """
-    return tuple(
-        speculates for i in range(launches) for speculates in ((False, True), (True, False))[i % 2]
-    )
+    return tuple(on for repeat in range(launches) for on in in_turn((False, True), repeat))
 
 
 def launches_needed(
