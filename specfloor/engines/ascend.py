@@ -84,14 +84,22 @@ def visible_devices(cards: int, environ: Mapping[str, str] = os.environ) -> dict
     Raises:
         UsageError: the variable is set already, to fewer.
     """
+    return {VISIBLE: ",".join(device_numbers(cards, environ))}
+
+
+def device_numbers(cards: int, environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Return the numbers of the first ``cards`` devices that are allowed, or of the host.
+
+    Raises:
+        UsageError: fewer are allowed.
+    """
     allowed = [one.strip() for one in environ.get(VISIBLE, "").split(",") if one.strip()]
     if allowed and len(allowed) < cards:
         raise UsageError(
             f"{VISIBLE}={environ[VISIBLE]} leaves {len(allowed)} devices and {cards} are needed; "
             "unset it or name more"
         )
-    chosen = allowed[:cards] if allowed else map(str, range(cards))
-    return {VISIBLE: ",".join(chosen)}
+    return allowed[:cards] or [str(number) for number in range(cards)]
 
 
 def ascend_steps(release: Release) -> tuple[InstallStep, ...]:

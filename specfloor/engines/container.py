@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from specfloor.catalog.model import Release, Soc
-from specfloor.engines.ascend import VISIBLE
+from specfloor.engines.ascend import device_numbers
 from specfloor.engines.command import Command
 from specfloor.engines.indexes import load_indexes
 from specfloor.errors import UsageError
@@ -92,13 +92,7 @@ def devices_of(cards: int, soc: Soc | None, environ: Mapping[str, str] = os.envi
         return []
     dies = _DIES_PER_CARD.get(soc, 1) if soc else 1
     wanted = -(-cards // dies) * dies
-    allowed = [int(one) for one in environ.get(VISIBLE, "").split(",") if one.strip().isdecimal()]
-    if allowed and len(allowed) < wanted:
-        raise UsageError(
-            f"{VISIBLE}={environ[VISIBLE]} leaves {len(allowed)} devices and {wanted} are needed; "
-            "unset it or name more"
-        )
-    numbers = allowed[:wanted] if allowed else range(wanted)
+    numbers = device_numbers(wanted, environ)
     return [f"/dev/davinci{number}" for number in numbers] + list(_MANAGERS)
 
 

@@ -6,10 +6,7 @@ import msgspec
 
 from specfloor.catalog.model import Soc
 from specfloor.host.npu_smi import read_npu_smi
-from specfloor.host.programs import run_program
-
-_NPU_SMI_S = 20.0
-"""Seconds for npu-smi, which has been seen to hang on a device that does."""
+from specfloor.host.programs import NPU_SMI_S, run_program
 
 
 class Hardware(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,7 +26,7 @@ def find_hardware() -> Hardware | None:
     class is not known.
     """
     files = list(Path("/dev").glob("davinci[0-9]*"))
-    table = read_npu_smi(run_program(["npu-smi", "info"], timeout_s=_NPU_SMI_S).text)
+    table = read_npu_smi(run_program(["npu-smi", "info"], timeout_s=NPU_SMI_S).text)
     if table and table.devices:
         return Hardware(table.soc, len(table.devices))
     return Hardware(None, len(files)) if files else None
