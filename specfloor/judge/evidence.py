@@ -109,14 +109,13 @@ class RecordIndex:
 
     def _arm(self, cell: Cell, arm: Arm) -> tuple[ArmEvidence, ...]:
         found: list[ArmEvidence] = []
-        while True:
-            key = LaunchKey(cell.release, cell.family, arm, len(found))
+        for repeat in range(self.repeats(LaunchKey(cell.release, cell.family, arm))):
+            key = LaunchKey(cell.release, cell.family, arm, repeat)
             launch, fault = self._launches.get(key.id), self._faults.get(key.id)
-            if launch is None and fault is None:
-                return tuple(found)
             natural, forced = (self._block(key.id, _block_of(cell, purpose)) for purpose in Purpose)
             lost = [p for p in Purpose if fault and _block_of(cell, p) in fault.lost]
             found.append(ArmEvidence(key, launch, natural, forced, fault, frozenset(lost)))
+        return tuple(found)
 
     def launch(self, key: LaunchKey) -> LaunchRecord | None:
         """Return what a launch said of itself; None when it did not become healthy."""
