@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 
 import psutil
 import pytest
@@ -24,10 +25,10 @@ def test_a_program_that_is_not_there_is_said():
 def test_a_program_that_hangs_is_killed_with_its_children(tmp_path):
     pids = tmp_path / "pids"
     script = f"sleep 600 & echo $! > {pids}; echo began; sleep 600"
-    output = run_program(["sh", "-c", script], timeout_s=0.5)
+    output = run_program(["sh", "-c", script], timeout_s=2)
     assert output.text == "began\n"
-    assert output.problem == "sh did not answer within 0.5 s"
-    assert not is_running(int(pids.read_text()))
+    assert output.problem == "sh did not answer within 2 s"
+    wait_until_gone(int(pids.read_text()))
 
 
 def test_a_child_that_keeps_the_output_open_is_not_waited_for():
@@ -48,6 +49,14 @@ def test_it_stops_when_told():
 @pytest.mark.parametrize("text", ["好", "\\377"])
 def test_what_is_no_text_is_still_returned(text):
     assert run_program(["printf", text], timeout_s=10).text
+
+
+def wait_until_gone(pid, timeout_s=30):
+    """A signal is sent at once and acted upon when the kernel next runs the process."""
+    deadline = time.monotonic() + timeout_s
+    while is_running(pid):
+        assert time.monotonic() < deadline, f"process {pid} still runs"
+        time.sleep(0.02)
 
 
 def is_running(pid):
