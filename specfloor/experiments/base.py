@@ -14,7 +14,7 @@ from specfloor.judge.verdict import Verdict
 from specfloor.load.sets import Workloads
 from specfloor.measure import BlockPlan, Say
 from specfloor.plan import Overrides
-from specfloor.runs.records import BlockKey, LaunchKey, Purpose
+from specfloor.runs.records import BlockKey, LaunchKey, Purpose, variant_of
 from specfloor.triage.findings import Finding
 
 Size = Literal["small", "full"]
@@ -142,7 +142,7 @@ class Experiment(Protocol):
 
 def arm_launch(cell: Cell, arm: Arm, experiment: str, repeat: int) -> LaunchKey:
     """Return the key of an experiment's launch of one arm of a cell."""
-    return LaunchKey(cell.release, cell.family, arm, repeat, variant=experiment)
+    return LaunchKey(cell.release, cell.family, arm, repeat, variant=variant_of(cell, experiment))
 
 
 def cell_block(cell: Cell, purpose: Purpose, concurrency: int, label: str = "") -> BlockKey:

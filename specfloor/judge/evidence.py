@@ -19,6 +19,7 @@ from specfloor.runs.records import (
     Purpose,
     Record,
     RequestRecord,
+    variant_of,
 )
 
 
@@ -137,9 +138,9 @@ class RecordIndex:
         }
         return tuple(sorted({block.concurrency for launch, block in self._sent if launch in ids}))
 
-    def arms(self, cell: Cell, variant: str) -> tuple[Arm, ...]:
+    def arms(self, cell: Cell, experiment: str) -> tuple[Arm, ...]:
         """Return the arms of a cell's method that an experiment launched, by ascending k."""
-        wanted = cell.release, cell.family, variant, cell.method
+        wanted = cell.release, cell.family, variant_of(cell, experiment), cell.method
         found = {
             key.arm
             for key in (launch.key for launch in self._launches.values())
@@ -147,23 +148,24 @@ class RecordIndex:
         }
         return tuple(sorted(found))
 
-    def variant_launches(self, cell: Cell, variant: str) -> Iterator[LaunchKey]:
-        """Yield the launches of an experiment for a cell's release and family, by arm."""
+    def experiment_launches(self, cell: Cell, experiment: str) -> Iterator[LaunchKey]:
+        """Yield the launches of an experiment for a cell, by arm."""
+        variant = variant_of(cell, experiment)
         for arm in (OFF, cell.arm):
             first = LaunchKey(cell.release, cell.family, arm, variant=variant)
             for repeat in range(self.repeats(first)):
                 yield msgspec.structs.replace(first, repeat=repeat)
 
-    def first_fault(self, cell: Cell, variant: str) -> FindingRecord | None:
+    def first_fault(self, cell: Cell, experiment: str) -> FindingRecord | None:
         """Return the first fault of an experiment's launches."""
-        keys = self.variant_launches(cell, variant)
+        keys = self.experiment_launches(cell, experiment)
         return next((fault for key in keys if (fault := self._faults.get(key.id))), None)
 
-    def logs(self, cell: Cell, variant: str) -> tuple[str, ...]:
+    def logs(self, cell: Cell, experiment: str) -> tuple[str, ...]:
         """Return the logs of an experiment's launches, relative to the run's folder."""
         found = (
             launch.log if (launch := self._launches.get(key.id)) else None
-            for key in self.variant_launches(cell, variant)
+            for key in self.experiment_launches(cell, experiment)
         )
         return tuple(dict.fromkeys(log for log in found if log))
 

@@ -26,8 +26,8 @@ class Purpose(StrEnum):
 class LaunchKey(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True):
     """One server start; ``repeat`` counts the launches of the same arm and variant from 0.
 
-    ``variant`` sets the launch of an experiment apart from the plain one of its arm, such as
-    ``flip`` or ``schedule``; it is part of file names.
+    ``variant`` sets the launch of an experiment apart from the plain one of its arm, and from that
+    of another cell; it is part of file names. See :func:`variant_of`.
     """
 
     release: str
@@ -41,6 +41,15 @@ class LaunchKey(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=T
         """A name for folders and log lines, such as ``cpu-0.32.0-glm_moe_tiny-mtp3-0``."""
         arm = f"{self.arm.label}-{self.variant}" if self.variant else self.arm.label
         return f"{self.release}-{slug(self.family)}-{arm}-{self.repeat}"
+
+
+def variant_of(cell: Cell, experiment: str) -> str:
+    """Return the variant of an experiment's launches for a cell, such as ``flip-code-off-c1``.
+
+    A launch key has release, family and arm, so this has the rest of the cell: cells that differ
+    in workload or tier only are measured one after the other on servers of their own.
+    """
+    return f"{experiment}-{slug(cell.workload)}-{slug(cell.tier)}-c{cell.concurrency}"
 
 
 class BlockKey(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True):

@@ -44,7 +44,7 @@ class LawBench:
         most: requests that may be in flight.
         scatter: of the log time of one launch.
         faults: ids of launches that do not become healthy.
-        said: further fields of launch records, by variant.
+        said: further fields of launch records, by experiment.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class LawBench:
             lost = tuple(plans)
             self.index.add(FindingRecord(key.id, Finding.START_FAIL, "it ended", lost=lost))
             return
-        said = self._said.get(key.variant, {})
+        said = self._said.get(experiment_of(key), {})
         self.index.add(msgspec.structs.replace(launch(key.arm, key.repeat, **said), key=key))
         luck = float(np.exp(self._random.normal(0, self._scatter)))
         for block, plan in plans.items():
@@ -135,7 +135,12 @@ def asked(experiment: Experiment, cell: Cell, bench: LawBench, *entries: object)
     return experiment.judge(bench.index, cell, bench.catalog, found, RULE)
 
 
-def arms_in_order(bench: LawBench, variant: str) -> list[Arm]:
+def experiment_of(key: LaunchKey) -> str:
+    """Return what a launch is part of, without what names the cell."""
+    return key.variant.rsplit("-", 3)[0]
+
+
+def arms_in_order(bench: LawBench, experiment: str) -> list[Arm]:
     """Return the arms that were started, repeats side by side as one."""
-    arms = [key.arm for key, _, _ in bench.launches if key.variant == variant]
+    arms = [key.arm for key, _, _ in bench.launches if experiment_of(key) == experiment]
     return [arm for arm, _ in itertools.groupby(arms)]

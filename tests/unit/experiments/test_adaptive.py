@@ -20,7 +20,7 @@ from specfloor.runs.records import BlockRecord, CountersRecord, Notice, RequestR
 from specfloor.signals.counts import DraftCounts
 from specfloor.triage.findings import Finding
 from tests.unit.builders import RULE, catalog, floors
-from tests.unit.experiments.bench_double import LawBench, asked
+from tests.unit.experiments.bench_double import LawBench, asked, experiment_of
 
 GLM = msgspec.structs.replace(
     catalog().families["glm-9.1-tiny"], workloads=("code", "structured", "chat")
@@ -55,7 +55,7 @@ class LoadBench(LawBench):
         return msgspec.structs.replace(plan, prompts=prompts)
 
     def _add_block(self, key, block, plan, seconds):
-        name = "off" if not key.arm.speculates else key.variant.removeprefix("adaptive-")
+        name = "off" if not key.arm.speculates else experiment_of(key).removeprefix("adaptive-")
         name = "fixed" if name.startswith("mixed") else name
         loop = plan.open_loop
         sent = BlockRecord(
@@ -120,7 +120,7 @@ def adaptive(law, *, rule=RULE, size="full", **options):
 class TestMeasuring:
     def test_capacity_first_then_every_arm_in_rounds_of_changing_direction(self):
         _, bench = adaptive(plain)
-        started = [(key.arm, key.variant, key.repeat) for key, _, _ in bench.launches]
+        started = [(key.arm, experiment_of(key), key.repeat) for key, _, _ in bench.launches]
         off, fixed, own = (OFF, "mixed"), (ON, "mixed"), (ON, "adaptive-schedule")
         assert started[0] == (ON, "mixed-capacity", 0)
         assert started[1:7] == [(*arm, n) for n, order in enumerate(
@@ -175,7 +175,9 @@ class TestMeasuring:
         assert any("the schedule is the sweep's" in line for line in bench.lines)
 
     def test_without_a_capacity_nothing_further_is_started(self):
-        said, bench = adaptive(plain, faults=("cpu-2.0-glm_9_1_tiny-mtp3-mixed-capacity-0",))
+        said, bench = adaptive(
+            plain, faults=("cpu-2.0-glm_9_1_tiny-mtp3-mixed-capacity-code-off-c1-0",)
+        )
         assert len(bench.launches) == 1
         assert (said.verdict, said.findings) == (Verdict.FAIL, (Finding.START_FAIL,))
 
@@ -264,7 +266,7 @@ class TestJudging:
 
     def test_without_limits_there_is_no_verdict_on_goodput(self):
         said, _ = adaptive(
-            plain, faults=tuple(f"cpu-2.0-glm_9_1_tiny-off-mixed-{n}" for n in range(4))
+            plain, faults=tuple(f"cpu-2.0-glm_9_1_tiny-off-mixed-code-off-c1-{n}" for n in range(4))
         )
         assert said.verdict is Verdict.FAIL
         assert said.findings == (Finding.START_FAIL,)

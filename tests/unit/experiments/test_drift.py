@@ -13,7 +13,7 @@ from specfloor.runs.records import EngineSettings, RequestRecord
 from specfloor.triage.findings import Finding
 from tests.unit.builders import CELL, RULE
 from tests.unit.experiments.answers_double import PROMPTS, Answer, AnswersBench
-from tests.unit.experiments.bench_double import asked
+from tests.unit.experiments.bench_double import asked, experiment_of
 
 STEPS = 12
 WARM_UP = len(PROMPTS)
@@ -40,7 +40,7 @@ class TestMeasuring:
     def test_one_launch_with_prefix_caching_on(self):
         _, bench = soak(law(), soak_s=400)
         ((key, plans, overrides),) = bench.launches
-        assert (key.arm, key.variant) == (CELL.arm, "drift")
+        assert (key.arm, experiment_of(key)) == (CELL.arm, "drift")
         assert overrides.serve == {PREFIX_CACHING: ""}
         warm_up, *parts = plans.items()
         assert (warm_up[0].label, warm_up[1].duration_s) == ("warm-up", None)

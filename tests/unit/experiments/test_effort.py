@@ -13,7 +13,7 @@ from specfloor.runs.records import Purpose, RequestRecord
 from specfloor.triage.findings import Finding
 from tests.unit.builders import CELL, RULE, catalog, floor, floors, report_only
 from tests.unit.experiments.answers_double import Answer, AnswersBench
-from tests.unit.experiments.bench_double import asked
+from tests.unit.experiments.bench_double import asked, experiment_of
 
 GOOD, BAD = (3, 2, 3, 1, 3, 2, 3, 3, 2, 3, 3, 1, 2, 3), (1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0)
 RENDERED = {"rendered": {"off": "a", "on": "b"}}
@@ -42,7 +42,7 @@ def effort(answers, *entries, **options):
 def test_one_launch_with_a_parser_and_a_block_a_tier():
     _, bench = effort(law())
     ((key, plans, overrides),) = bench.launches
-    assert (key.arm, key.variant) == (CELL.arm, "effort")
+    assert (key.arm, experiment_of(key)) == (CELL.arm, "effort")
     assert overrides.serve == {"--reasoning-parser": REASONING_PARSER}
     assert {b.tier: p.template for b, p in plans.items()} == {
         "off": {"enable_thinking": False},
@@ -139,7 +139,7 @@ def test_without_rendered_prompts_their_tokens_tell():
 
 
 def test_an_engine_that_refuses_the_parser():
-    said, _ = effort(law(), faults=("cpu-2.0-glm_9_1_tiny-mtp3-effort-0",))
+    said, _ = effort(law(), faults=("cpu-2.0-glm_9_1_tiny-mtp3-effort-code-off-c1-0",))
     assert (said.verdict, said.findings) == (Verdict.FAIL, (Finding.START_FAIL,))
 
 

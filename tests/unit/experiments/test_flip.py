@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 import pytest
 
 from specfloor.cells import OFF
@@ -116,11 +117,23 @@ class TestJudging:
 
     def test_an_arm_that_does_not_start(self):
         said, _ = flip(
-            falling(12), faults=tuple(f"cpu-2.0-glm_9_1_tiny-mtp3-flip-{i}" for i in range(3))
+            falling(12),
+            faults=tuple(f"cpu-2.0-glm_9_1_tiny-mtp3-flip-code-off-c1-{i}" for i in range(3)),
         )
         assert (said.verdict, said.findings) == (Verdict.FAIL, (Finding.START_FAIL,))
 
+    def test_a_cell_of_another_workload_is_measured_and_judged_by_itself(self):
+        faults = tuple(f"cpu-2.0-glm_9_1_tiny-mtp3-flip-code-off-c1-{i}" for i in range(3))
+        bench = LawBench(falling(12), scatter=0.002, most=32, faults=faults)
+        assert asked(FlipPoint(), CELL, bench).findings == (Finding.START_FAIL,)
+        other = msgspec.structs.replace(CELL, workload="math")
+        said = asked(FlipPoint(), other, bench)
+        assert said.detail.flip.answer == "flip"
+        assert Finding.START_FAIL not in said.findings
+
     def test_a_round_that_broke_off_is_said_and_the_rest_judged(self):
-        said, _ = flip(falling(12), most=32, faults=("cpu-2.0-glm_9_1_tiny-off-flip-1",))
+        said, _ = flip(
+            falling(12), most=32, faults=("cpu-2.0-glm_9_1_tiny-off-flip-code-off-c1-1",)
+        )
         assert said.detail.flip.answer == "flip"
         assert "A launch ended early: it ended" in said.reason

@@ -107,7 +107,7 @@ class TestJudging:
     @pytest.mark.parametrize("hangs_at", [None, 20])
     def test_an_arm_that_fails(self, hangs_at):
         options = (
-            {"faults": ("cpu-2.0-glm_9_1_tiny-mtp3-output-0",)}
+            {"faults": ("cpu-2.0-glm_9_1_tiny-mtp3-output-code-off-c1-0",)}
             if hangs_at is None
             else {"hangs_at": hangs_at}
         )
@@ -117,7 +117,7 @@ class TestJudging:
         assert ("Until then: " in said.reason) is (hangs_at is not None)
 
     def test_an_off_arm_that_does_not_start_leaves_nothing_to_compare(self):
-        faults = tuple(f"cpu-2.0-glm_9_1_tiny-off-output-{i}" for i in range(2))
+        faults = tuple(f"cpu-2.0-glm_9_1_tiny-off-output-code-off-c1-{i}" for i in range(2))
         said, _ = output(law(), faults=faults)
         assert said.verdict is Verdict.NO_DATA
         assert "With speculation off: it ended" in said.reason

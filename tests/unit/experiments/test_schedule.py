@@ -10,7 +10,7 @@ from specfloor.judge.verdict import Verdict
 from specfloor.runs.records import Notice
 from specfloor.triage.findings import Finding
 from tests.unit.builders import CELL, catalog
-from tests.unit.experiments.bench_double import LawBench, asked
+from tests.unit.experiments.bench_double import LawBench, asked, experiment_of
 
 LARGE = msgspec.structs.replace(CELL, k=4)
 
@@ -51,7 +51,7 @@ def test_it_emits_a_schedule_the_engine_takes_and_applies_it():
 
 def test_every_k_and_the_off_arm_in_rounds_of_changing_direction():
     _, bench = schedule(law)
-    swept = [key.arm for key, _, _ in bench.launches if key.variant == "sweep"]
+    swept = [key.arm for key, _, _ in bench.launches if experiment_of(key) == "sweep"]
     arms = [OFF, Arm("mtp", 2), Arm("mtp", 4)]
     assert swept == [*arms, *arms[::-1]]
 
@@ -71,7 +71,7 @@ def test_an_engine_that_gave_the_schedule_up():
 
 def test_an_engine_that_refuses_the_schedule():
     said, _ = schedule(
-        law, faults=tuple(f"cpu-2.0-glm_9_1_tiny-mtp4-schedule-{i}" for i in range(2))
+        law, faults=tuple(f"cpu-2.0-glm_9_1_tiny-mtp4-schedule-code-off-c1-{i}" for i in range(2))
     )
     assert (said.verdict, said.findings) == (Verdict.FAIL, (Finding.START_FAIL,))
     assert FIELD in said.reason
