@@ -196,12 +196,14 @@ class Server:
                 errors until then, is a CRASH; one that lives and gives no answer is a HANG.
         """
         deadline = time.monotonic() + patience_s
-        answer = "no answer"
-        while self.poll() is None and time.monotonic() < deadline:
+        answer = ""
+        while self.poll() is None and (asked := time.monotonic()) < deadline:
             try:
                 status = self._generate_one_token(deadline)
             except TimeoutError:
-                if self.poll() is None:
+                # one that failed until now and is asked when the patience ends has had no time
+                cut_short = answer and time.monotonic() - asked < _HEALTH_S
+                if self.poll() is None and not cut_short:
                     return self._failure(
                         Finding.HANG, f"the engine lives but gave no answer within {patience_s:g} s"
                     )
@@ -216,7 +218,8 @@ class Server:
         code = self.poll()
         if code is None:
             return self._failure(
-                Finding.CRASH, f"the engine only failed for {patience_s:g} s: {answer}"
+                Finding.CRASH,
+                f"the engine only failed for {patience_s:g} s: {answer or 'no answer'}",
             )
         return self._failure(Finding.CRASH, f"the engine ended while it served ({_ending(code)})")
 

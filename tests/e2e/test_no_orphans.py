@@ -332,6 +332,22 @@ def test_an_engine_that_only_answers_with_errors_is_a_crash(start):
     assert failure.exit_code is None
 
 
+def test_errors_until_the_patience_ends_in_the_middle_of_a_request_are_a_crash(start, monkeypatch):
+    server = start("serve")
+    answers = iter([500, TimeoutError()])
+
+    def generate_one_token(_):
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(server, "_generate_one_token", generate_one_token)
+    failure = server.diagnose(PATIENCE_S)
+    assert failure is not None
+    assert (failure.finding, "HTTP 500" in failure.message) == (Finding.CRASH, True)
+
+
 def test_an_engine_that_is_healthy_and_never_answers_is_a_hang(start):
     failure = start("hang").diagnose(1.0)
     assert failure is not None
