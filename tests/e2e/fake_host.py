@@ -19,6 +19,8 @@ from tests.fakes.vllm_server import install_fake_vllm
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120.0
 """How long a run may take; only reached by a test that fails."""
+AFTERMATH_S = 20.0
+"""How long the servers of a run that was killed may take to end: their guards are polite first."""
 
 FLOORS = """
 [[floor]]
@@ -125,8 +127,13 @@ class FakeHost:
 
     @property
     def left_over(self) -> list[int]:
-        """The pids of servers that still run."""
-        return [one["pid"] for one in self.launches if psutil.pid_exists(one["pid"])]
+        """The pids of servers that still run a moment after their run has ended."""
+        deadline = time.monotonic() + AFTERMATH_S
+        while True:
+            running = [one["pid"] for one in self.launches if _runs(one["pid"])]
+            if not running or time.monotonic() > deadline:
+                return running
+            time.sleep(0.05)
 
     def start(self, *arguments: str, name: str = "run") -> subprocess.Popen[str]:
         """Start the suite as tox does, in a process of its own."""
@@ -184,6 +191,13 @@ def stored_verdict(folder: Path) -> subprocess.CompletedProcess[str]:
         check=False,
         timeout=PATIENCE_S,
     )
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _cell_id(cell: dict[str, Any]) -> str:

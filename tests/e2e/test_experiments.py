@@ -39,7 +39,7 @@ def test_a_server_that_stops_answering_in_a_soak_is_a_hang_with_the_last_healthy
     host = FakeHost(tmp_path, tmp_path / "cache")
     host.set_knobs({"3": {"hang_after": 120}})
     finished = host.suite(
-        *("tests/suite/test_drift.py", *SMALL, "--soak", "8", "--silence-timeout", "2")
+        *("tests/suite/test_drift.py", *SMALL, "--soak", "8", "--silence-timeout", "4")
     )
     assert finished.code == 1, finished.output
     said = experiments_of(finished.folder)["drift"]

@@ -267,7 +267,7 @@ def test_engines_that_fail_end_their_cells_and_no_others(host):
     finished = host.suite(
         *("tests/suite", "--workload", "code", "--spec-tokens", "3", "--spec-tokens", "1"),
         *("--family", "glm_moe_tiny", "--family", "glm_moe_tiny_drifted"),
-        *("--silence-timeout", "1.5", "--no-early-stop"),
+        *("--silence-timeout", "4", "--no-early-stop"),
     )
     assert finished.code == 1, finished.output
     faults = {

@@ -236,7 +236,8 @@ def test_two_runs_convert_once_and_one_waits(place: Place, tmp_path: Path):
     assert len(made) == 2
     assert len(set(made)) == 1
     assert place.engine.conversions == 1
-    assert [line.partition(" ")[0] for line in said] == ["fetching", "waiting"]
+    # either may speak first: the one that has the lock, or the one that finds it taken
+    assert sorted(line.partition(" ")[0] for line in said) == ["fetching", "waiting"]
 
 
 def test_a_perturbed_draft_leaves_its_source_alone(place: Place):

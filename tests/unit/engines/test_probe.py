@@ -3,11 +3,11 @@
 import contextlib
 import http.server
 import json
+import socket
 import threading
 
 import pytest
 
-from specfloor.engines.ports import free_port
 from specfloor.engines.probe import (
     metric_labels,
     rendered_prompts,
@@ -92,9 +92,12 @@ def test_no_metrics(serve, page):
 
 
 def test_a_server_that_is_gone():
-    url = f"http://127.0.0.1:{free_port()}"
-    assert server_version(url) is None
-    assert speculation_series(url) is None
+    # bound, so that nobody else takes it, and not listened to
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        assert server_version(url) is None
+        assert speculation_series(url) is None
 
 
 INFO = """\

@@ -108,15 +108,17 @@ def test_devices_processes_and_the_clock_of_the_hottest_are_sampled(npu_smi, tmp
 
 
 @pytest.mark.parametrize(
-    ("script", "problem"),
+    ("script", "patience_s", "problem"),
     [
-        ("echo 'dcmi module initialize failed. ret is -8005'", "dcmi initialisation failed"),
-        ("echo nonsense", "npu-smi info printed no table"),
-        ("exec sleep 600", "npu-smi did not answer within 0.1 s"),
+        ("echo 'dcmi module initialize failed. ret is -8005'", 60, "dcmi initialisation failed"),
+        ("echo nonsense", 60, "npu-smi info printed no table"),
+        ("exec sleep 600", 0.1, "npu-smi did not answer within 0.1 s"),
     ],
 )
-def test_an_npu_smi_that_fails_is_a_sample_with_a_problem(npu_smi, monkeypatch, script, problem):
-    monkeypatch.setattr(sampling, "NPU_SMI_S", 0.1)
+def test_an_npu_smi_that_fails_is_a_sample_with_a_problem(
+    npu_smi, monkeypatch, script, patience_s, problem
+):
+    monkeypatch.setattr(sampling, "NPU_SMI_S", patience_s)
     npu_smi(script)
     sample = take(1, npu=True)[0]
     assert sample.problem.startswith(problem)

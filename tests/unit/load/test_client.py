@@ -206,14 +206,14 @@ def test_stopping_at_the_last_request_is_complete():
 
 
 def test_with_a_duration_the_prompts_go_round_until_it_is_over():
-    sent = with_fake(block(3, concurrency=2, duration_s=0.5))
+    sent = with_fake(block(3, concurrency=2, duration_s=2.0))
     assert sent.outcome.ending is Ending.COMPLETE
-    assert sent.outcome.sent == len(sent.records) > 6
+    assert sent.outcome.sent == len(sent.records) > 3
     assert [r.index for r in sent.records] == list(range(len(sent.records)))
     assert all(r.prompt_id == f"p{r.index % 3}" for r in sent.records)
     assert all(r.ok for r in sent.records)
     first = min(r.started_s for r in sent.records)
-    assert all(r.started_s - first < 0.5 for r in sent.records)
+    assert all(r.started_s - first < 2.0 for r in sent.records)
 
 
 def test_a_block_with_a_duration_can_be_stopped_before_it():
@@ -226,12 +226,23 @@ def open_block(due, **more):
 
 
 def test_an_open_loop_waits_for_no_answer():
-    sent = with_fake(open_block((0.0, 0.05, 0.1), warmup=0), prefill_s=0.5)
+    out = 0
+    all_out = asyncio.Event()
+
+    async def answer(writer):
+        nonlocal out
+        out += 1
+        if out == 3:
+            all_out.set()
+        # none is answered before all of them are out
+        await all_out.wait()
+        writer.write(OK + TOKEN + b"data: [DONE]\n\n")
+
+    loop = open_block((0.0, 0.05, 0.1), warmup=0, stall_s=30.0, counting=Counting.NEVER)
+    sent = with_script(answer, loop)
     assert sent.outcome.ending is Ending.COMPLETE
     starts = [r.started_s for r in sent.records]
     assert starts == sorted(starts)
-    # all of them are out before the first answer begins
-    assert starts[-1] < sent.records[0].started_s + sent.records[0].first_token_s
     begun = {round(r.due_s - due, 9) for r, due in zip(sent.records, (0, 0.05, 0.1), strict=True)}
     assert len(begun) == 1
     assert all(r.late_s >= 0 and r.started_s >= r.due_s for r in sent.records)
@@ -243,12 +254,12 @@ def test_a_request_that_goes_out_late_says_so():
     def stall(record):
         # a client that is kept from its work sends the next one late
         if not records:
-            time.sleep(0.4)
+            time.sleep(2.5)
         records.append(record)
 
     async def main():
         async with serving(length=(2, 2)) as url:
-            loop = open_block((0.0, 0.2), warmup=0)
+            loop = open_block((0.0, 2.0), warmup=0)
             await run_block(Endpoint(url, "fake"), loop, stall, lambda _: None)
 
     asyncio.run(main())
@@ -395,19 +406,20 @@ def test_a_crash_in_the_warm_up_ends_the_block():
 
 
 def test_a_server_that_is_gone_is_a_crash():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    sent = asyncio.run(send(f"http://127.0.0.1:{port}", block(5, warmup=0)))
+    # bound, so that nobody else takes it, and not listened to
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        port = silent.getsockname()[1]
+        sent = asyncio.run(send(f"http://127.0.0.1:{port}", block(5, warmup=0)))
     assert sent.outcome.ending is Ending.CRASHED
     assert "gone" in sent.outcome.sentence
     assert len(sent.errors) == len(sent.records) == 1
 
 
 def test_silence_is_a_hang():
-    sent = with_fake(block(20, concurrency=2, stall_s=1.0), hang_after=6)
+    sent = with_fake(block(20, concurrency=2, stall_s=2.0), hang_after=6)
     assert sent.outcome.ending is Ending.HUNG
-    assert sent.outcome.sentence == "nothing came for 1 s with 2 request(s) out"
+    assert sent.outcome.sentence == "nothing came for 2 s with 2 request(s) out"
     assert sent.errors == [sent.outcome.sentence] * 2
     assert sum(r.ok for r in sent.records) == 5
 
@@ -418,7 +430,7 @@ def test_silence_inside_an_answer_is_a_hang_and_keeps_its_beginning():
         await writer.drain()
         await asyncio.sleep(60)
 
-    sent = with_script(answer, block(2, warmup=0, stall_s=0.2, counting=Counting.NEVER))
+    sent = with_script(answer, block(2, warmup=0, stall_s=2.0, counting=Counting.NEVER))
     assert sent.outcome.ending is Ending.HUNG
     assert sent.records[0].text == "a"
     assert sent.records[0].chunk_tokens == (1,)
@@ -450,9 +462,9 @@ def test_an_answer_that_goes_on_too_long_fails_and_the_block_goes_on():
         writer.write(b"data: [DONE]\n\n")
 
     settings = {"warmup": 0, "counting": Counting.NEVER}
-    sent = with_script(answer, block(4, request_timeout_s=1.0, **settings))
+    sent = with_script(answer, block(4, request_timeout_s=2.0, **settings))
     assert sent.outcome.ending is Ending.COMPLETE
-    assert [r.error for r in sent.records] == [None, "no full answer within 1 s", None, None]
+    assert [r.error for r in sent.records] == [None, "no full answer within 2 s", None, None]
     assert len(sent.records[1].chunk_tokens) > 1
 
 

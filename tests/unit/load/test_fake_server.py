@@ -24,6 +24,8 @@ from tests.fakes.vllm_server import install_fake_vllm, knobs_for
 MTP = json.dumps({"method": "mtp", "num_speculative_tokens": 3})
 PER_REQUEST = ("--per-request-spec-decode-metrics", "summary")
 DEADLINE_S = 60
+# the proxy that the environment may name is not asked for a server of this host
+open_url = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
 def free_port():
@@ -67,7 +69,7 @@ def start(tmp_path):
 def wait_until_up(process, url):
     until = time.monotonic() + DEADLINE_S
     while time.monotonic() < until and process.poll() is None:
-        with contextlib.suppress(URLError, ConnectionError), urllib.request.urlopen(url) as got:
+        with contextlib.suppress(URLError, ConnectionError), open_url(url) as got:
             if got.status == 200:
                 return
         time.sleep(0.02)
@@ -91,9 +93,9 @@ def test_it_serves_like_the_real_one(start):
     assert (
         sum(r.speculation.num_draft_tokens for r in records) == counters[0].by_engine["0"].drafted
     )
-    with urllib.request.urlopen(f"{url}/version") as got:
+    with open_url(f"{url}/version") as got:
         assert json.load(got) == {"version": "0.32.0"}
-    with urllib.request.urlopen(f"{url}/v1/models") as got:
+    with open_url(f"{url}/v1/models") as got:
         assert json.load(got)["data"][0]["id"] == "tiny"
     process.terminate()
     assert process.wait(DEADLINE_S) is not None
@@ -145,7 +147,7 @@ def test_the_environment_wins_over_what_was_installed(start):
     faults = json.dumps({"start": "ok", "version": "0.31.0"})
     process, url, _ = start(env={"FAKE_VLLM": faults}, start="fail", version="0.30.0")
     wait_until_up(process, f"{url}/health")
-    with urllib.request.urlopen(f"{url}/version") as got:
+    with open_url(f"{url}/version") as got:
         assert json.load(got) == {"version": "0.31.0"}
 
 
@@ -153,7 +155,7 @@ def test_never_healthy_answers_but_is_not_well(start):
     process, url, _ = start(start="never_healthy")
     wait_until_up(process, f"{url}/version")
     with pytest.raises(URLError, match="503"):
-        urllib.request.urlopen(f"{url}/health")
+        open_url(f"{url}/health")
 
 
 def test_knobs_of_one_arm_win_over_common_ones():
