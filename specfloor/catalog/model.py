@@ -166,7 +166,7 @@ class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a family is served on one class of hardware.
 
     ``cards`` counts devices as the engine does, over all ``nodes``: an A3 card is two. ``serve``,
-    ``env`` and, where set, ``checkpoint`` stand in for the family's own.
+    ``env``, ``not_taken_by`` and, where set, ``checkpoint`` stand in for the family's own.
     """
 
     soc: Soc
@@ -174,6 +174,7 @@ class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nodes: int = 1
     serve: dict[str, str] = {}
     env: dict[str, str] = {}
+    not_taken_by: dict[str, tuple[str, ...]] = {}
     checkpoint: str | None = None
     source: str | None = None
 
@@ -184,9 +185,10 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``tiers`` maps a tier to the chat template arguments that select it, the default first.
     ``workloads`` are in ``workload_set``, a folder under ``fixtures/workloads``;
     ``more_workloads`` are there too and are run only when asked for. ``serve`` are
-    flags of the server, values as text, ``""`` for a bare switch. ``floors_of`` names the family
-    whose floors apply, when not its own. ``cards`` is the number of NPU devices it is served on, as
-    the engine counts them.
+    flags of the server, values as text, ``""`` for a bare switch. ``not_taken_by`` are the releases
+    older than the guide that these flags are of, with those of the flags that they refuse.
+    ``floors_of`` names the family whose floors apply, when not its own. ``cards`` is the number of
+    NPU devices it is served on, as the engine counts them.
 
     ``placements`` are the documented ways to serve it by hardware; ``serve`` and ``cards`` are
     those of the family when no placement is chosen. ``checkpoints`` are further published
@@ -207,6 +209,7 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     aliases: tuple[str, ...] = ()
     serve: dict[str, str] = {}
     env: dict[str, str] = {}
+    not_taken_by: dict[str, tuple[str, ...]] = {}
     floors_of: str | None = None
     cards: int = 0
     sources: tuple[str, ...] = ()

@@ -31,6 +31,7 @@ class Site(msgspec.Struct, frozen=True):
             self.unplaced.get(family.name)
             or _wrong_hardware(release, self.soc)
             or _method(release, family, cell.method)
+            or _flags(release, family)
             or _parallelism(family)
         )
 
@@ -148,6 +149,14 @@ def _method(release: Release, family: Family, method: str) -> str | None:
     if found.bring_draft and not found.draft:
         return _("no draft is published; bring one with --draft {family}/{method}=PATH").format(
             family=family.name, method=method
+        )
+    return None
+
+
+def _flags(release: Release, family: Family) -> str | None:
+    if refused := family.not_taken_by.get(release.name):
+        return _("{release} is older than the guide for {family}: it does not take {flags}").format(
+            release=release.name, family=family.name, flags=_(", ").join(refused)
         )
     return None
 

@@ -38,6 +38,7 @@ def place(family: Family, soc: Soc, cards: int) -> Family:
         family,
         serve=chosen.serve,
         env=chosen.env,
+        not_taken_by=chosen.not_taken_by,
         cards=chosen.cards,
         checkpoint=(
             Checkpoint("hub", chosen.checkpoint) if chosen.checkpoint else family.checkpoint

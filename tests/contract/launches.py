@@ -27,7 +27,8 @@ class Launch(msgspec.Struct, frozen=True):
     """One command of a release.
 
     ``placement`` is hardware and devices such as ``a3x16``, empty for the family's own flags;
-    ``argv`` what follows the server's module.
+    ``argv`` what follows the server's module; ``not_taken`` those of its flags that the catalogue
+    says the release refuses.
     """
 
     release: str
@@ -36,6 +37,7 @@ class Launch(msgspec.Struct, frozen=True):
     placement: str
     arm: Arm
     argv: tuple[str, ...]
+    not_taken: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -142,6 +144,7 @@ def _launch(release: Release, family: Family, placement: str, arm: Arm) -> Launc
         placement=placement,
         arm=arm,
         argv=command.argv[start:],
+        not_taken=family.not_taken_by.get(release.name, ()),
     )
 
 

@@ -47,11 +47,27 @@ def test_without_hardware_nothing_is_refused_for_want_of_it():
             (None, 0),
             "no draft is published; bring one with --draft qwen3-omni/eagle3=PATH",
         ),
+        (
+            Cell("0.13.0rc3", "deepseek-v4-flash", "mtp", 1, "code", "off", 1),
+            (None, 0),
+            "it does not take --reasoning-parser deepseek_v4, --tokenizer-mode deepseek_v4",
+        ),
+        (
+            Cell("0.26.0rc1", "minimax-m3", "eagle3", 3, "code", "off", 1),
+            ("a5", 8),
+            "0.26.0rc1 is older than the guide for minimax-m3: it does not take "
+            "--quantization mxfp8",
+        ),
     ],
 )
 def test_why_a_cell_cannot_run(asked, hardware, reason):
     soc, cards = hardware
     assert reason in site(soc=soc, cards=cards).why_not(asked)
+
+
+def test_other_hardware_of_the_same_release_is_not_refused_for_its_flags():
+    asked = Cell("0.26.0rc1", "minimax-m3", "eagle3", 3, "code", "off", 1)
+    assert site(soc="a3", cards=16).why_not(asked) is None
 
 
 def test_pipeline_with_prefill_context_parallelism():
