@@ -104,11 +104,10 @@ _MESSAGE = "Which of two numbers is larger, and why?"
 
 def _get(address: str, body: bytes | None = None) -> str:
     """Return what the server answers, to ``body`` if given; nothing when it does not."""
-    request = urllib.request.Request(  # noqa: S310 - the address is always http
+    request = urllib.request.Request(  # noqa: S310 - a server's, which routes take as http(s) alone
         address, body, {"Content-Type": "application/json"} if body else {}
     )
     try:
-        # the address is a server this program started, always http
         with _open(request, timeout=_TIMEOUT_S) as answer:
             page: bytes = answer.read()
     except (OSError, http.client.HTTPException):
