@@ -8,6 +8,7 @@ weighs on both arms alike and no host alone decides. A launch whose host is lost
 import importlib
 import pickle
 import queue
+import shutil
 import socket
 import tempfile
 import threading
@@ -27,8 +28,6 @@ from specfloor.runs.records import FindingRecord, LaunchKey, LaunchRecord, Recor
 from specfloor.session import RunnerNeeds
 from specfloor.triage.findings import Finding
 
-AUTO = "auto"
-"""As an address: the cluster that this host belongs to."""
 NPU = "NPU"
 """Ray's own name for Ascend devices; it counts them itself on every host."""
 
@@ -144,18 +143,21 @@ class Worker:
             lines.append(one) if isinstance(one, str) else records.append(one)
         return _Update(tuple(records), tuple(lines), done, self._error)
 
-    def log(self, launch: str) -> bytes:
-        """Return the end of an engine's log."""
+    def hand_over_log(self, launch: str) -> bytes:
+        """Return the end of an engine's log once the launch is done; nothing stays on the host."""
         path = self._folder / ENGINE_LOGS / f"{launch}.log"
-        if not path.exists():
+        try:
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - _LOG_BYTES))
+                return file.read()
+        except FileNotFoundError:
             return b""
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _LOG_BYTES))
-            return file.read()
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def connect(address: str) -> Any:  # noqa: ANN401 - the ray module, which may not be installed
-    """Join a cluster and return the ray module.
+    """Join a cluster and return the ray module; ``auto`` is the cluster this host belongs to.
 
     Raises:
         UsageError: Ray is not installed, or there is no cluster at the address.
@@ -338,7 +340,7 @@ class ClusterRunner:
     def _keep_log(self, task: "_Task") -> None:
         """Write an engine's log into the run's folder."""
         launch = task.job.launch.key.id
-        log: bytes = self._ray.get(task.worker.log.remote(launch))
+        log: bytes = self._ray.get(task.worker.hand_over_log.remote(launch))
         if log:
             path = self._needs.folder / ENGINE_LOGS / f"{launch}.log"
             path.parent.mkdir(parents=True, exist_ok=True)
