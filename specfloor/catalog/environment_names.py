@@ -14,7 +14,6 @@ from packaging.version import InvalidVersion, Version
 from specfloor.catalog import Catalog
 from specfloor.catalog.variables import known_variables
 
-PLUGIN = "VLLM_ASCEND_"
 PREFIXES = ("VLLM_", "HCCL_", "ASCEND_", "ATB_")
 """Variables that are the engine's, its plugin's or the vendor's libraries'."""
 _ALIKE = 0.8

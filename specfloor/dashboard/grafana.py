@@ -65,11 +65,6 @@ def dashboard(names: Names, title: str, bounds: Sequence[Bound] = ()) -> dict[st
     }
 
 
-def expressions(found: dict[str, Any]) -> list[str]:
-    """Return every PromQL expression of a dashboard."""
-    return [target["expr"] for panel in found["panels"] for target in panel["targets"]]
-
-
 def _panels(names: Names, bounds: Sequence[Bound]) -> Iterator[Panel]:
     drafts, tokens, accepted = (
         _rate(names.counter(what, _CHOSEN)) for what in (DRAFTS, DRAFT_TOKENS, ACCEPTED_TOKENS)

@@ -8,7 +8,6 @@ from click.testing import CliRunner
 
 from specfloor.commands.dashboard import dashboard
 from specfloor.dashboard.bounds import bounds_of
-from specfloor.dashboard.grafana import expressions
 from specfloor.errors import UsageError
 from specfloor.judge.floors import Floors
 from tests.unit.builders import catalog, floor, report_only
@@ -68,7 +67,8 @@ def test_both_files_are_written_and_named(tmp_path):
     }
     shown = json.loads((tmp_path / "out" / "specfloor-dashboard.json").read_text(encoding="utf-8"))
     assert len(shown["panels"]) == 8
-    assert all("vllm:" in expression for expression in expressions(shown))
+    targets = [target for panel in shown["panels"] for target in panel["targets"]]
+    assert all("vllm:" in target["expr"] for target in targets)
     places = {tuple(panel["gridPos"].values()) for panel in shown["panels"]}
     assert len(places) == 8
 

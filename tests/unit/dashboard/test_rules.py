@@ -9,7 +9,7 @@ import yaml
 
 from specfloor.catalog import load_catalog
 from specfloor.dashboard.bounds import Bound
-from specfloor.dashboard.grafana import dashboard, expressions
+from specfloor.dashboard.grafana import dashboard
 from specfloor.dashboard.names import Names, names_of
 from specfloor.dashboard.rules import rules
 from specfloor.judge.floors import Quantity
@@ -54,7 +54,8 @@ def test_prometheus_takes_the_rules(names, tmp_path):
 @needs_promtool
 @pytest.mark.parametrize("names", SPELLINGS)
 def test_prometheus_takes_every_expression_of_the_dashboard(names, tmp_path):
-    found = expressions(dashboard(names, "a title", (RATE,)))
+    panels = dashboard(names, "a title", (RATE,))["panels"]
+    found = [target["expr"] for panel in panels for target in panel["targets"]]
     assert found
     recorded = [
         {"record": f"panel:{number}", "expr": expression.replace("$__rate_interval", "5m")}
