@@ -16,7 +16,7 @@ from specfloor.catalog.onsite import Site
 from specfloor.cells import slug
 from specfloor.engines.routes import EVERY_RELEASE, Route, parse_route, split_release
 from specfloor.errors import UsageError
-from specfloor.judge.floors import Floor, read_floors
+from specfloor.judge.floors import Floor, read_floors_in
 from specfloor.ledger.model import Ledger
 from specfloor.plan import Selection, select_cells
 from specfloor.settings import START_TIMEOUT_S, Settings, site_of
@@ -166,7 +166,7 @@ def start(
         both_arms=asked.both_arms,
         attempts=asked.attempts,
     )
-    floors = read_floors(sorted(settings.floors_dir.glob("*.toml")))
+    floors = read_floors_in(settings.floors_dir)
     entry = floors.of_acceptance(cell, site.catalog.family(cell.family))
     skipped = [
         Done(place=place, answer=Answer.SKIP, reason=reason)

@@ -142,13 +142,7 @@ def bisect(
 
 
 def _engines(asked: Asked, settings: Settings, site: Site, say: Say) -> RoutedEngines:
-    needs = EngineNeeds(
-        site=site,
-        models=asked.fixtures / "models",
-        cache=settings.cache,
-        start_timeout_s=settings.start_timeout_s,
-        routes=dict(settings.routes),
-    )
+    needs = EngineNeeds.of(settings, site, asked.fixtures / "models")
     return engines_of(needs, say, lambda *_: None)
 
 

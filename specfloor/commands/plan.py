@@ -10,7 +10,7 @@ from specfloor.catalog.onsite import split_cells
 from specfloor.commands._show import Format, as_json, format_option
 from specfloor.forecast import forecast
 from specfloor.i18n import _
-from specfloor.judge.floors import read_floors
+from specfloor.judge.floors import read_floors_in
 from specfloor.judge.run import Wanted
 from specfloor.load.sets import Workloads
 from specfloor.plan import Selection, select_cells
@@ -65,7 +65,7 @@ def plan(
     )
     site = site_of(settings)
     cells, refused = split_cells(select_cells(site.catalog, settings.selection), site)
-    floors = read_floors(sorted(settings.floors_dir.glob("*.toml")))
+    floors = read_floors_in(settings.floors_dir)
     wanted = [Wanted(cell, frozenset(Purpose)) for cell in cells]
     planned = plan_run(wanted, site.catalog, floors, settings)
     workloads = Workloads(settings.workloads_dir, settings.seed)

@@ -34,7 +34,7 @@ from specfloor.engines.indexes import load_indexes
 from specfloor.engines.logs import parse_speculative_config, resolved_speculative_config
 from specfloor.engines.probe import server_version, speculation_series
 from specfloor.engines.routes import ImageRoute, PythonRoute, Route, route_of
-from specfloor.engines.server import Server, StartFailure
+from specfloor.engines.server import Progress, Server, StartFailure
 from specfloor.errors import UsageError
 from specfloor.host.ascend import find_software
 from specfloor.host.npu import find_ascend_python
@@ -84,7 +84,7 @@ class LocalEngines:
         start_timeout_s: float,
         route: Callable[[str], Route | None],
         say: Say,
-        tick: Callable[[float, str], None],
+        tick: Progress,
         soc: Soc | None = None,
     ) -> None:
         self._catalog = catalog

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Self
 
 import msgspec
 
@@ -10,10 +11,12 @@ from specfloor.catalog import Catalog
 from specfloor.catalog.onsite import Site
 from specfloor.engines.local import LocalEngines
 from specfloor.engines.routes import EVERY_RELEASE, Route, UrlRoute, route_of
+from specfloor.engines.server import Progress
 from specfloor.engines.url import UrlEngines
 from specfloor.measure import Engines, Running, Say
 from specfloor.plan import Overrides
 from specfloor.runs.records import LaunchKey
+from specfloor.settings import Settings
 
 
 class EngineNeeds(msgspec.Struct, frozen=True):
@@ -29,14 +32,25 @@ class EngineNeeds(msgspec.Struct, frozen=True):
     start_timeout_s: float
     routes: dict[str, Route]
 
+    @classmethod
+    def of(cls, settings: Settings, site: Site, models: Path) -> Self:
+        """Return what the settings of a run need."""
+        return cls(
+            site=site,
+            models=models,
+            cache=settings.cache,
+            start_timeout_s=settings.start_timeout_s,
+            routes=dict(settings.routes),
+        )
+
     def route(self, release: str) -> Route | None:
         """Return the way to a release's engine that was asked for, if one was."""
         return self.routes.get(release) or self.routes.get(EVERY_RELEASE)
 
 
-def engines_of(needs: EngineNeeds, say: Say, tick: Callable[[float, str], None]) -> "RoutedEngines":
-    """Return the engines that can be reached from this host."""
-    local = LocalEngines(
+def local_engines(needs: EngineNeeds, say: Say, tick: Progress) -> LocalEngines:
+    """Return the engines of this host's interpreters and environments."""
+    return LocalEngines(
         needs.site.catalog,
         models=needs.models,
         cache=needs.cache,
@@ -46,7 +60,11 @@ def engines_of(needs: EngineNeeds, say: Say, tick: Callable[[float, str], None])
         tick=tick,
         soc=needs.site.soc,
     )
-    return RoutedEngines(needs.site.catalog, needs.route, local)
+
+
+def engines_of(needs: EngineNeeds, say: Say, tick: Progress) -> "RoutedEngines":
+    """Return the engines that can be reached from this host."""
+    return RoutedEngines(needs.site.catalog, needs.route, local_engines(needs, say, tick))
 
 
 class RoutedEngines:

@@ -180,6 +180,11 @@ class Floors(msgspec.Struct, frozen=True, dict=True):
         )
 
 
+def read_floors_in(folder: Path) -> Floors:
+    """Read the floor files of a folder; see :func:`read_floors` for what is raised."""
+    return read_floors(sorted(folder.glob("*.toml")))
+
+
 def read_floors(paths: Iterable[Path]) -> Floors:
     """Read floor files.
 
