@@ -1,8 +1,11 @@
-"""The language of what people read: English, or Chinese from a gettext catalogue.
+"""The language of what people read: English, or Chinese from gettext catalogues.
 
 A language is asked for, with ``--lang`` or in ``SPECFLOOR_LANG``; the locale of the machine is not
 asked, since what a build prints should not hang on the machine that runs it. What programs read is
 English always: records, ``verdicts.json`` and every ``--format json``.
+
+The texts of the fix ledger are data and not source, so they have a catalogue of their own, which
+is opened when the first of them is shown.
 """
 
 import contextlib
@@ -18,7 +21,8 @@ ENGLISH = "en"
 LANGUAGES: Mapping[str, str | None] = {ENGLISH: None, "zh": "zh_CN"}
 """What may be asked for, and the catalogue it is read from; English is in the source."""
 
-_DOMAIN = "specfloor"
+_SOURCE = "specfloor"
+_LEDGER = "ledger"
 _LOCALE = Path(__file__).parent / "locale"
 
 
@@ -66,9 +70,15 @@ def _(message: str) -> str:
 
     Messages with values have names in braces, which ``str.format`` fills in afterwards.
     """
-    catalogue = LANGUAGES[_Spoken.language]
-    # the empty message is the catalogue's own header
-    return _catalogue(catalogue).gettext(message) if catalogue and message else message
+    return _in(_SOURCE, message)
+
+
+def ledger_text(text: str) -> str:
+    """Return a symptom or condition of the ledger in the language that is spoken.
+
+    What has no translation stays English, and so does a text that is not of the ledger.
+    """
+    return _in(_LEDGER, text)
 
 
 def ended(sentence: str) -> str:
@@ -81,6 +91,12 @@ def N_(message: str) -> str:  # noqa: N802 - the name that extractors know
     return message
 
 
+def _in(domain: str, message: str) -> str:
+    catalogue = LANGUAGES[_Spoken.language]
+    # the empty message is the catalogue's own header
+    return _catalogue(domain, catalogue).gettext(message) if catalogue and message else message
+
+
 @cache
-def _catalogue(name: str) -> gettext.NullTranslations:
-    return gettext.translation(_DOMAIN, _LOCALE, languages=[name])
+def _catalogue(domain: str, name: str) -> gettext.NullTranslations:
+    return gettext.translation(domain, _LOCALE, languages=[name])

@@ -2,12 +2,13 @@
 
     python -m tests.messages
 
-Messages that the source no longer has are dropped, new ones are added without a translation, which
+There are two: ``specfloor`` of the messages of the source, ``ledger`` of the texts of the ledger's
+rows. Messages that are no longer there are dropped, new ones are added without a translation, which
 fails the tests until they have one. Commit the ``.po`` and the ``.mo`` file together.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import click
@@ -17,10 +18,11 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from specfloor.cli import LazyCommands, cli, help_messages
+from specfloor.ledger import read_ledger
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "specfloor"
-PO = PACKAGE / "locale" / "zh_CN" / "LC_MESSAGES" / "specfloor.po"
+LOCALE = PACKAGE / "locale" / "zh_CN" / "LC_MESSAGES"
 KEYWORDS = {"_": None, "N_": None, "gettext": None}
 SOURCES = (
     ("python", PACKAGE, "**/*.py"),
@@ -47,17 +49,38 @@ def messages() -> dict[str, str]:
     return found
 
 
-def read() -> Catalog:
-    """Return the catalogue as it is written."""
-    with PO.open("rb") as file:
-        return read_po(file, locale="zh_CN", domain="specfloor")
+def ledger_texts() -> dict[str, str]:
+    """Return every symptom and condition of the ledger, in order, and the row that has it first."""
+    found: dict[str, str] = {}
+    for row in read_ledger().rows:
+        for text in (row.symptom, *row.conditions):
+            found.setdefault(text, f"ledger.json#{row.id}")
+    return found
+
+
+DOMAINS: Mapping[str, Callable[[], dict[str, str]]] = {
+    "specfloor": messages,
+    "ledger": ledger_texts,
+}
+"""The catalogues, and what each is to have."""
+
+
+def po_file(domain: str) -> Path:
+    """Return where a catalogue is written; its compiled form is beside it."""
+    return LOCALE / f"{domain}.po"
+
+
+def read(domain: str) -> Catalog:
+    """Return a catalogue as it is written."""
+    with po_file(domain).open("rb") as file:
+        return read_po(file, locale="zh_CN", domain=domain)
 
 
 def update(old: Catalog, wanted: dict[str, str]) -> Catalog:
     """Return a catalogue of the messages wanted, with what is translated of them."""
     new = Catalog(
         "zh_CN",
-        domain="specfloor",
+        domain=old.domain,
         header_comment="# Chinese (simplified) for specfloor.",
         project="specfloor",
         creation_date=old.creation_date,
@@ -72,9 +95,11 @@ def update(old: Catalog, wanted: dict[str, str]) -> Catalog:
 
 def write(catalogue: Catalog) -> None:
     """Write a catalogue and its compiled form."""
-    with PO.open("wb") as file:
+    assert catalogue.domain
+    path = po_file(catalogue.domain)
+    with path.open("wb") as file:
         write_po(file, catalogue, width=100, include_lineno=False)
-    with PO.with_suffix(".mo").open("wb") as file:
+    with path.with_suffix(".mo").open("wb") as file:
         write_mo(file, catalogue)
 
 
@@ -91,10 +116,12 @@ def _commands(command: click.Command) -> Iterator[click.Command]:
 
 
 def main() -> None:
-    """Update the catalogue and say what has no translation."""
-    catalogue = update(read(), messages())
-    write(catalogue)
-    untranslated = [message.id for message in catalogue if message.id and not message.string]
+    """Update the catalogues and say what has no translation."""
+    untranslated = []
+    for domain, wanted in DOMAINS.items():
+        catalogue = update(read(domain), wanted())
+        write(catalogue)
+        untranslated += [message.id for message in catalogue if message.id and not message.string]
     sys.exit("\n".join(f"not translated: {message!r}" for message in untranslated))
 
 

@@ -11,7 +11,7 @@ from specfloor.bisect.search import Answer, Contradiction, Range, range_of
 from specfloor.bisect.state import Done, State
 from specfloor.errors import UsageError
 from specfloor.exits import Exit
-from specfloor.i18n import _
+from specfloor.i18n import _, ledger_text
 from specfloor.ledger.concern import compare_for
 from specfloor.ledger.model import Ledger
 from specfloor.ledger.query import Change, Comparison, feels_like
@@ -236,5 +236,5 @@ def _ledger(found: Comparison, family: str, method: str) -> list[str]:
 
 def _row(change: Change) -> str:
     return _("  {what}: {found}").format(
-        what=f"{change.row.id} {_(change.row.kind)}", found=change.row.symptom
+        what=f"{change.row.id} {_(change.row.kind)}", found=ledger_text(change.row.symptom)
     )

@@ -11,7 +11,7 @@ from specfloor.catalog import load_catalog
 from specfloor.catalog.versions import read_version
 from specfloor.commands._show import Format, as_json, format_option, table
 from specfloor.errors import UsageError
-from specfloor.i18n import N_, _
+from specfloor.i18n import N_, _, ledger_text
 from specfloor.ledger import ledger_file, read_ledger
 from specfloor.ledger.edit import add_file
 from specfloor.ledger.model import Kind
@@ -107,6 +107,13 @@ def add(file: Path, ledger: Path | None) -> None:
     """Add the rows of FILE (TOML or JSON) to the ledger, after checking them."""
     rows = add_file(file, ledger or Path(str(ledger_file())))
     click.echo(_("added {n}: {rows}").format(n=len(rows), rows=", ".join(row.id for row in rows)))
+    if ledger is None:
+        click.echo(
+            _(
+                "With --lang zh their symptoms and conditions stay English until ledger.po has "
+                "their Chinese; docs/ledger.md says how to add it."
+            )
+        )
 
 
 def _missing(lacking: Missing, asked: str, everything: bool) -> str:
@@ -137,9 +144,9 @@ def _entries(entries: Sequence[Entry]) -> str:
             e.row.id,
             _(e.row.kind),
             _(e.standing),
-            e.row.symptom,
+            ledger_text(e.row.symptom),
             feels_like(e.row),
-            _("; ").join(e.row.conditions) or _("always"),
+            _("; ").join(map(ledger_text, e.row.conditions)) or _("always"),
             _shipped(e),
             "\n".join(e.row.avoided_by) or _("no setting known"),
         )
@@ -198,8 +205,8 @@ def _changes(what: str, changes: Sequence[Change], everything: bool) -> str:
             _(c.row.kind),
             _(c.old),
             _(c.new),
-            c.row.symptom,
-            _("; ").join(c.row.conditions) or _("always"),
+            ledger_text(c.row.symptom),
+            _("; ").join(map(ledger_text, c.row.conditions)) or _("always"),
         )
         for c in sure
     ]

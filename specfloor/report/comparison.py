@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from tabulate import tabulate
 
-from specfloor.i18n import ENGLISH, N_, _, ended, language
+from specfloor.i18n import ENGLISH, N_, _, ended, language, ledger_text
 from specfloor.judge.comparison import Comparison, SideInfo
 from specfloor.judge.paired import Quantity
 from specfloor.judge.upgrade import UpgradeJudgement
@@ -203,8 +203,8 @@ def _ledger(found: LedgerComparison) -> Section:
 
 def _ledger_row(what: str, change: LedgerChange) -> tuple[str, ...]:
     row = change.row
-    when = _("; ").join(row.conditions) or _("always")
-    return (what, row.id, _(row.kind), row.symptom, when)
+    when = _("; ").join(map(ledger_text, row.conditions)) or _("always")
+    return (what, row.id, _(row.kind), ledger_text(row.symptom), when)
 
 
 def _cells(comparison: Comparison) -> Section:

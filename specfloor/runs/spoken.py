@@ -1,14 +1,14 @@
 """What records say, in the language that is spoken.
 
 Records have one language. A sentence on record is found again among those that specfloor writes
-into records, and said in another with the same values; one that is not found, such as the answer of
-a server or a line of a log, stays as it is.
+into records and those of the ledger, and said in another with the same values; one that is not
+found, such as the answer of a server or a line of a log, stays as it is.
 """
 
 import re
 from functools import cache
 
-from specfloor.i18n import ENGLISH, N_, _, language
+from specfloor.i18n import ENGLISH, N_, _, language, ledger_text
 
 RECORDED = (
     # of engines
@@ -77,7 +77,7 @@ def spoken(text: str) -> str:
         if found := pattern.fullmatch(text):
             values = {name: spoken(value) for name, value in found.groupdict().items()}
             return _(message).format(**values)
-    return text
+    return ledger_text(text)
 
 
 @cache

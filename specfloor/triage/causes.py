@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from specfloor.i18n import _
+from specfloor.i18n import _, ledger_text
 from specfloor.ledger.model import Facet, Kind, Ledger, Row, Signature
 from specfloor.ledger.query import Standing, feels_like, missing
 from specfloor.triage.conclusions import Conclusion
@@ -80,7 +80,7 @@ class KnownFix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             release=self.release,
             evidence=_(self.evidence),
             fits=fits,
-            symptom=self.symptom,
+            symptom=ledger_text(self.symptom),
             mended_in=self.mended_in,
             avoid=avoid,
         )

@@ -8,7 +8,7 @@ import msgspec
 
 from specfloor.catalog import Catalog
 from specfloor.cells import OFF, Cell
-from specfloor.i18n import _
+from specfloor.i18n import _, ledger_text
 from specfloor.judge.book import JudgementBook
 from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence, RecordIndex
 from specfloor.judge.run import (
@@ -224,7 +224,7 @@ def _checked(result: CellResult) -> Iterator[str]:
         number = f"#{fix.change}" if fix.change.isdigit() else fix.change
         yield _(words.CHECKED).format(
             change=number,
-            symptom=fix.symptom,
+            symptom=ledger_text(fix.symptom),
             mended_in=fix.mended_in,
             state=_(fault.state),
             why=fault.why,

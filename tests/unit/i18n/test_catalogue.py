@@ -1,12 +1,13 @@
-"""The Chinese catalogue against the source: whole, current, with the same values filled in."""
+"""The Chinese catalogues against what is said: whole, current, with the same values filled in."""
 
 import gettext
 import re
 
-from tests.messages import PO, messages, read
+import pytest
 
-CATALOGUE = read()
-SOURCE = messages()
+from tests.messages import DOMAINS, po_file, read
+
+CATALOGUES = {domain: read(domain) for domain in DOMAINS}
 # {name}, {name:.{digits}f} and %(name)s
 PLACEHOLDER = re.compile(r"\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}|%\((\w+)\)s")
 
@@ -16,20 +17,31 @@ def placeholders(text):
     return sorted(a or b for a, b in PLACEHOLDER.findall(undoubled))
 
 
-def test_every_message_of_the_source_is_in_the_catalogue_and_no_other():
-    listed = {message.id for message in CATALOGUE if message.id}
+@pytest.fixture(params=DOMAINS)
+def domain(request):
+    return request.param
+
+
+@pytest.fixture
+def catalogue(domain):
+    return CATALOGUES[domain]
+
+
+def test_every_message_is_in_the_catalogue_and_no_other(domain, catalogue):
+    wanted = DOMAINS[domain]()
+    listed = {message.id for message in catalogue if message.id}
     assert {
-        "missing": [*SOURCE.keys() - listed],
-        "stale": [*listed - SOURCE.keys(), *CATALOGUE.obsolete],
+        "missing": [*wanted.keys() - listed],
+        "stale": [*listed - wanted.keys(), *catalogue.obsolete],
     } == {"missing": [], "stale": []}, "python -m tests.messages updates it"
 
 
-def test_every_message_is_translated():
-    assert [m.id for m in CATALOGUE if m.id and (not m.string or m.fuzzy)] == []
+def test_every_message_is_translated(catalogue):
+    assert [m.id for m in catalogue if m.id and (not m.string or m.fuzzy)] == []
 
 
-def test_translations_fill_in_the_same_values():
-    differing = [m.id for m in CATALOGUE if placeholders(m.string) != placeholders(m.id)]
+def test_translations_fill_in_the_same_values(catalogue):
+    differing = [m.id for m in catalogue if placeholders(m.string) != placeholders(m.id)]
     assert differing == []
 
 
@@ -37,7 +49,7 @@ def test_placeholders_are_found():
     assert placeholders("{a:.{digits}f} of %(b)s, {{no}} {c}") == ["a:.{digits}f", "b", "c"]
 
 
-def test_the_compiled_catalogue_is_the_written_one():
-    with PO.with_suffix(".mo").open("rb") as file:
+def test_the_compiled_catalogue_is_the_written_one(domain, catalogue):
+    with po_file(domain).with_suffix(".mo").open("rb") as file:
         compiled = gettext.GNUTranslations(file)
-    assert [m.id for m in CATALOGUE if m.id and compiled.gettext(m.id) != m.string] == []
+    assert [m.id for m in catalogue if m.id and compiled.gettext(m.id) != m.string] == []

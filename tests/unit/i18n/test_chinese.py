@@ -1,16 +1,14 @@
 """What a Chinese reader gets: no English sentence in tables, reasons, paragraphs, page or bug text.
 
 Left as they are: names, codes, commands, flags and paths; what models answered and logs said; and
-what is written in files of data (reasons of floors, the ledger's rows, conditions of references).
+what is written in files of data (reasons of floors, conditions of references).
 """
 
-import html
 import re
 from pathlib import Path
 
 import pytest
 
-from specfloor import cli
 from specfloor.i18n import speaking
 from specfloor.judge.upgrade import Side, judge_cell_upgrade
 from specfloor.report.details import details_table
@@ -37,23 +35,13 @@ from tests.unit.builders import (
     natural,
     report_only,
 )
+from tests.unit.i18n.reading import english
 from tests.unit.report.html.pages import DEAD, of_concurrencies, page_of
 from tests.unit.vendor.builders import GOOD, two_releases, write_run
 
 FLOORS = (floor(0.6), report_only("speedup"))
 CASES = Path(__file__).parents[2] / "cases"
 FOLDER = Path("reports/r1")
-_CODE = re.compile(r"<(script|style|code|svg)\b.*?</\1>|```.*?```|`[^`]*`", re.DOTALL)
-_SENTENCE = re.compile(r"(?<![\w./=-])[A-Za-z][a-z]+(?: [a-z]+){2,}")
-"""Three words in a row, of which at most the first is a name."""
-
-
-def english(text: str, *quoted: str) -> list[str]:
-    """Return runs of English words in a text, without those of what it quotes."""
-    text = _CODE.sub(" ", text)
-    for data in quoted:
-        text = text.replace(data, " ")
-    return _SENTENCE.findall(html.unescape(re.sub(r"<[^>]+>", "\n", text)))
 
 
 @pytest.mark.parametrize(
@@ -149,20 +137,11 @@ def test_triage(case):
 
 
 @pytest.fixture
-def command(monkeypatch, capsys):
+def command(command, monkeypatch):
     """Run a command in Chinese on the small catalogue and return what it prints."""
     for name in ("report", "bug", "compare"):
         monkeypatch.setattr(f"specfloor.commands.{name}.load_catalog", catalog)
-
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["specfloor", "--lang", "zh", *map(str, arguments)])
-        with pytest.raises(SystemExit):
-            cli.main()
-        out, err = capsys.readouterr()
-        assert err == ""
-        return out
-
-    return run
+    return command
 
 
 @pytest.fixture

@@ -87,9 +87,9 @@ def test_what_makes_no_sense_is_a_usage_error(arguments, why):
         CliRunner().invoke(fixes, arguments, catch_exceptions=False)
 
 
-def test_add_puts_a_row_into_the_ledger_named(tmp_path):
-    ledger = tmp_path / "ledger.json"
-    ledger.write_text(encode(read_ledger()), encoding="utf-8")
+@pytest.fixture
+def row(tmp_path):
+    """A file with a row to add."""
     row = {
         "id": "20001",
         "date": "2026-10-12",
@@ -102,5 +102,24 @@ def test_add_puts_a_row_into_the_ledger_named(tmp_path):
     }
     file = tmp_path / "row.json"
     file.write_text(json.dumps({"row": [row]}), encoding="utf-8")
-    assert "20001" in run("add", str(file), "--ledger", str(ledger))
-    assert '"20001"' in ledger.read_text(encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A ledger to add to."""
+    ledger = tmp_path / "ledger.json"
+    ledger.write_text(encode(read_ledger()), encoding="utf-8")
+    return ledger
+
+
+def test_add_puts_a_row_into_the_ledger_named(row, copy):
+    assert run("add", str(row), "--ledger", str(copy)) == "added 1: 20001\n"
+    assert '"20001"' in copy.read_text(encoding="utf-8")
+
+
+def test_add_to_the_ledger_that_is_shown_says_where_its_chinese_goes(row, copy, monkeypatch):
+    monkeypatch.setattr("specfloor.commands.fixes.ledger_file", lambda: copy)
+    said = run("add", str(row))
+    assert "their symptoms and conditions stay English until ledger.po has their Chinese" in said
+    assert '"20001"' in copy.read_text(encoding="utf-8")
