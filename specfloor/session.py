@@ -23,7 +23,7 @@ from specfloor.judge.baseline import (
     read_baseline,
 )
 from specfloor.judge.book import JudgementBook
-from specfloor.judge.cell import acceptance_floor
+from specfloor.judge.cell_acceptance import acceptance_floor
 from specfloor.judge.early import EarlyStop
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.floors import Floor, Floors, Quantity

@@ -10,13 +10,9 @@ from specfloor.cells import Cell
 from specfloor.experiments.base import ExperimentJudgement
 from specfloor.experiments.registry import EXPERIMENTS
 from specfloor.judge.baseline import Baseline
-from specfloor.judge.cell import (
-    AcceptanceJudgement,
-    Rule,
-    SpeedJudgement,
-    judge_cell_acceptance,
-    judge_cell_speed,
-)
+from specfloor.judge.cell import AcceptanceJudgement, Rule, SpeedJudgement
+from specfloor.judge.cell_acceptance import judge_cell_acceptance
+from specfloor.judge.cell_speed import judge_cell_speed
 from specfloor.judge.configuration import ConfigurationJudgement, judge_configuration
 from specfloor.judge.evidence import Block, RecordIndex
 from specfloor.judge.floors import Floors, Quantity

@@ -10,12 +10,13 @@ from specfloor.cells import Cell
 from specfloor.engines.command import method_of
 from specfloor.i18n import _
 from specfloor.judge.acceptance import is_dead, judge_acceptance
-from specfloor.judge.cell import COLLAPSE, Rule, acceptance_floor
+from specfloor.judge.cell import COLLAPSE, Rule
+from specfloor.judge.cell_acceptance import acceptance_floor
 from specfloor.judge.configuration_checks import tier_check
 from specfloor.judge.estimate import mean_estimate
 from specfloor.judge.evidence import Block
 from specfloor.judge.floors import Floor, Floors
-from specfloor.judge.looping import loops
+from specfloor.judge.looping import answer_loops
 from specfloor.judge.verdict import Estimate, Verdict
 from specfloor.runs.records import LaunchRecord
 from specfloor.signals.choose import choose
@@ -153,7 +154,7 @@ def _judge(
         acceptance_floor(entry, cell, rule, None if rule.sampled else block.sent.prompts),
         draft_is_target=method.draft == "target",
         rung=signals.rung,
-        looping=sum(loops(request.text) or loops(request.reasoning) for request in answers),
+        looping=sum(answer_loops(request) for request in answers),
     )
     return replace(
         result,
@@ -199,7 +200,7 @@ def _beside(result: TierResult, others: Sequence[TierResult]) -> TierResult:
             best = next((found for kind in against if (found := other.part(kind))), None)
             if own and best and _high(own) < COLLAPSE * _low(best):
                 what = (
-                    "acceptance"
+                    _("acceptance")
                     if part == "whole"
                     else _("acceptance in its {part}").format(part=part)
                 )

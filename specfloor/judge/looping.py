@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
+from specfloor.runs.records import RequestRecord
+
 NGRAM = 16
 """Units of an n-gram: longer than what JSON records, tables and boilerplate repeat word by word."""
 TIMES = 2
@@ -25,6 +27,11 @@ def loops(text: str) -> bool:
     A loop that changes a number every time round is not seen.
     """
     return repeats(_UNIT.findall(text))
+
+
+def answer_loops(record: RequestRecord) -> bool:
+    """Whether an answer ends in a loop, in its text or in its reasoning."""
+    return loops(record.text) or loops(record.reasoning)
 
 
 def repeats(units: Sequence[Hashable]) -> bool:

@@ -6,13 +6,9 @@ import msgspec
 
 from specfloor.catalog.model import Family
 from specfloor.i18n import _
-from specfloor.judge.cell import (
-    AcceptanceJudgement,
-    Rule,
-    SpeedJudgement,
-    judge_cell_acceptance,
-    judge_cell_speed,
-)
+from specfloor.judge.cell import AcceptanceJudgement, Rule, SpeedJudgement
+from specfloor.judge.cell_acceptance import judge_cell_acceptance
+from specfloor.judge.cell_speed import judge_cell_speed
 from specfloor.judge.evidence import CellEvidence
 from specfloor.judge.floors import Floor, Quantity
 from specfloor.judge.verdict import AcceptanceSummary, Estimate, Interval

@@ -7,7 +7,7 @@ import msgspec
 from scipy import stats
 
 from specfloor.judge.estimate import holm
-from specfloor.judge.looping import loops
+from specfloor.judge.looping import answer_loops
 from specfloor.judge.output.agreement import EARLY_ALLOWED, Parting
 from specfloor.judge.output.answers import are_right, is_right
 from specfloor.judge.output.garbage import garbage
@@ -41,7 +41,7 @@ def outcomes_of(
             check = Check.JSON if isinstance(expect, ExpectJson) else Check.ANSWER
             outcomes[check][prompt_id] = is_right(answer, expect)
         outcomes[Check.TEXT][prompt_id] = garbage(answer, prompt) is None
-        outcomes[Check.LOOPS][prompt_id] = not (loops(answer.text) or loops(answer.reasoning))
+        outcomes[Check.LOOPS][prompt_id] = not answer_loops(answer)
         outcomes[Check.ENDING][prompt_id] = answer.finish_reason in {"stop", "tool_calls"}
     return outcomes
 

@@ -5,12 +5,9 @@ import pytest
 
 from specfloor.cells import OFF
 from specfloor.errors import UsageError
-from specfloor.judge.cell import (
-    Rule,
-    acceptance_floor,
-    judge_cell_acceptance,
-    judge_cell_speed,
-)
+from specfloor.judge.cell import Rule
+from specfloor.judge.cell_acceptance import acceptance_floor, judge_cell_acceptance
+from specfloor.judge.cell_speed import judge_cell_speed
 from specfloor.judge.verdict import Verdict
 from specfloor.runs.records import CountersRecord, Purpose, RequestRecord
 from specfloor.signals.counts import DraftCounts, Rung
