@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from collections import Counter
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
@@ -58,12 +59,15 @@ async def read_scrape(
 def merge(scrapes: dict[str, Scrape]) -> Scrape:
     """Put the engines of several places side by side; the first real problem is that of all."""
     engines: list[EngineCounters] = []
+    hosts = Counter(urlsplit(url).netloc for url in scrapes)
     for url, scrape in scrapes.items():
         if scrape.problem not in (None, Problem.NO_SPECULATION):
             return msgspec.structs.replace(
                 scrape, engines=(), sentence=f"{scrape.sentence} ({_place(url)})"
             )
-        label = ("endpoint", urlsplit(url).netloc)
+        host = urlsplit(url).netloc
+        # a gateway has several places, which only the rest of the address tells apart
+        label = ("endpoint", host if hosts[host] == 1 else url.partition("://")[2])
         engines += [
             msgspec.structs.replace(one, labels=tuple(sorted((*one.labels, label))))
             for one in scrape.engines
@@ -96,12 +100,12 @@ async def _fresh(session: aiohttp.ClientSession, url: str, since: float) -> str:
     selector = parse_qs(parts.query).get("query", ["{}"])[0].strip()
     address = urlunsplit(parts._replace(query=""))
     query = f"{_within(selector)}[{_WINDOW}]"
-    deadline = time.time() + _FRESH_S
+    deadline = time.monotonic() + _FRESH_S
     while True:
         series = _series(await _get(session, address, {"query": query}))
         if all(float(one["values"][-1][0]) >= since for one in series):
             return _exposition(series)
-        if time.time() > deadline:
+        if time.monotonic() > deadline:
             raise NoMetricsError(
                 f"no sample since the requests within {_FRESH_S:.0f} s; is its scrape interval "
                 "longer?"

@@ -105,6 +105,22 @@ class TestSeveralEngines:
             "endpoint=b:1": 20,
         }
 
+    def test_places_behind_one_gateway_are_told_apart_by_their_paths(self):
+        found = [
+            merge(
+                {
+                    "http://gateway/a/metrics": read_counters(text(n, 3 * n, n)),
+                    "http://gateway/b/metrics": read_counters(text(10 * n, 30 * n, 10 * n)),
+                }
+            )
+            for n in (0, 2)
+        ]
+        gained = difference(*found).by_engine("m")
+        assert {name: counts.steps for name, counts in gained.items()} == {
+            "endpoint=gateway/a/metrics": 2,
+            "endpoint=gateway/b/metrics": 20,
+        }
+
     def test_a_place_without_speculation_is_left_out(self):
         found = merge(
             {
