@@ -33,7 +33,7 @@ def known_lines(cells: Iterable[Cell], catalog: Catalog, ledger: Ledger) -> list
             for fix in causes.fixes:
                 lines[
                     _("  KNOWN  {place}: {kind} fault {sentence}").format(
-                        place=place, kind=kind, sentence=fix.sentence
+                        place=place, kind=_(kind), sentence=fix.sentence
                     )
                 ] = None
     return list(lines)

@@ -8,9 +8,11 @@ import pytest
 
 from specfloor.bisect.report import as_text, conclude
 from specfloor.bisect.run import search
+from specfloor.catalog import load_catalog
 from specfloor.cells import OFF, Cell
 from specfloor.i18n import ledger_text, speaking
 from specfloor.ledger import read_ledger
+from specfloor.report.known import known_lines
 from tests.unit.bisect.builders import Bench, state_of, truth
 from tests.unit.builders import floor, launch, natural, report_only
 from tests.unit.i18n.reading import english
@@ -72,6 +74,15 @@ def test_triage(command):
     programs = command(*asked, "--format", "json")
     assert ROWS["7808"].symptom in programs
     assert re.search(r"[\u4e00-\u9fff]", programs) is None
+
+
+def test_what_a_run_is_about_to_confirm():
+    cell = Cell(OLD, "glm-5", "mtp", 3, "code", "off", 1)
+    with speaking("zh"):
+        text = "\n".join(known_lines([cell], load_catalog(), read_ledger()))
+    assert "  KNOWN  0.18.0 glm-5 mtp3：接受率故障 10878（0.18.0：受影响）" in text
+    assert said("10878") in text
+    assert english(text, KEPT) == []
 
 
 def test_a_search_for_the_release(tmp_path):
