@@ -2,7 +2,8 @@
 
 import msgspec
 
-from specfloor.triage.tally import Tally
+from specfloor.triage.roles import NEW, ON
+from specfloor.triage.tally import Tally, total
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,11 +80,7 @@ class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def tally(self) -> Tally | None:
         """The sum over the runs; None without drafts."""
-        found: Tally | None = None
-        for run in self.runs:
-            if run.tally is not None:
-                found = run.tally if found is None else found + run.tally
-        return found
+        return total(run.tally for run in self.runs)
 
     @property
     def version(self) -> str | None:
@@ -96,6 +93,11 @@ class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         shown = [len(run.tally.positions) for run in self.runs if run.tally]
         told = [run.k for run in self.runs if run.k]
         return max(filter(None, shown), default=None) or max(told, default=None)
+
+    @property
+    def scope(self) -> dict[str, str]:
+        """What a conclusion about it names it by; empty where it goes without saying."""
+        return {self.what: self.role} if self.role not in ("", ON, NEW) else {}
 
 
 class Warned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ from specfloor.triage.conclusions import ACCEPTANCE_FAULTS, Conclusion, doubted
 from specfloor.triage.evidence import Group, Run
 from specfloor.triage.findings import Finding
 from specfloor.triage.given import Given
-from specfloor.triage.judge import acceptance_of, expected_of
+from specfloor.triage.judge_acceptance import acceptance_of, expected_of
 from specfloor.triage.judge_speed import AS_MANY, SPEED_LOSS, THROUGHPUT_LOSS, TTFT_LOSS, slower
 from specfloor.triage.roles import COMPARED_WITH, NEW, OFF, OLD, REFERENCE
 from specfloor.triage.standing import TOLERANCE, UNSEEN, Expected, Standing, standing_of

@@ -9,7 +9,6 @@ from specfloor.catalog import load_catalog
 from specfloor.host.collect_env import EnvironmentText, read_environment
 from specfloor.host.npu_smi import read_npu_smi
 from specfloor.i18n import _
-from specfloor.signals.counters import Problem
 from specfloor.triage import bench_tables, bench_vllm
 from specfloor.triage.bench import BenchRun
 from specfloor.triage.conclusions import Conclusion, nothing_to_judge
@@ -27,7 +26,7 @@ from specfloor.triage.findings import Finding
 from specfloor.triage.foreign import NAMES
 from specfloor.triage.given import Given
 from specfloor.triage.inputs import Input
-from specfloor.triage.judge import judge_acceptance
+from specfloor.triage.judge import judge_groups
 from specfloor.triage.judge_bench import Arm, judge_bench
 from specfloor.triage.judge_host import foreign_pids, judge_npu
 from specfloor.triage.kinds import Kind, objects_in
@@ -42,6 +41,7 @@ from specfloor.triage.metrics import (
 from specfloor.triage.response import ResponseReading, read_objects, read_streams
 from specfloor.triage.rotation import chains
 from specfloor.triage.tally import Tally
+from specfloor.triage.warn import warn_of_bench, warn_of_log, warn_of_metrics, warn_of_responses
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -79,8 +79,8 @@ def _read_logs(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
     if software and not any(reading.servers for _, reading in logs):
         conclusions = [_unsupported(_("{program} log").format(program=NAMES[software]), software)]
     else:
-        conclusions = judge_acceptance(groups, given)
-    warnings = [warned for _, reading in logs for warned in _warn_of_log(reading)]
+        conclusions = judge_groups(groups, given)
+    warnings = [warned for _, reading in logs for warned in warn_of_log(reading)]
     warnings += [
         Warned(
             "unrecognised_file",
@@ -141,40 +141,6 @@ def _why_silent(reading: LogReading, runs: Sequence[Run]) -> str:
     return _("no line of a vLLM server about acceptance was found")
 
 
-def _warn_of_log(reading: LogReading) -> Iterator[Warned]:
-    name = reading.name
-    if reading.incomplete:
-        yield Warned(
-            "truncated_line",
-            _("{name}: {incomplete} acceptance lines are cut").format(
-                name=name, incomplete=reading.incomplete
-            ),
-        )
-    elif reading.cut_at_end:
-        yield Warned("truncated_line", _("{name}: the last line is cut").format(name=name))
-    if reading.contradictory:
-        told = _("{contradictory} lines do not fit together ({contradiction})").format(
-            contradictory=reading.contradictory, contradiction=reading.contradiction
-        )
-        yield Warned("contradictory_line", f"{name}: {told}")
-    for runs in reading.servers.values():
-        if len([run for run in runs if run.served]) > 1:
-            yield Warned(
-                "restart",
-                _("{name}: the server was started {runs} times").format(name=name, runs=len(runs)),
-            )
-        drafting = any(run.tally for run in runs)
-        names = sorted({n for run in runs for n, tally in run.engines.items() if tally is None})
-        active = {n for run in runs for n, tally in run.engines.items() if tally is not None}
-        if drafting and (idle := [n for n in names if n not in active]):
-            yield Warned(
-                "idle_engine",
-                _("{name}: engines without drafts: {idle}").format(
-                    name=name, idle=_(", ").join(idle)
-                ),
-            )
-
-
 def _read_metrics(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
     readings = []
     for role in dict.fromkeys(one.role.group for one in inputs):
@@ -190,7 +156,7 @@ def _read_metrics(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
             texts.sort(key=lambda pair: sum(e.drafted for e in pair[1].scrape.engines))
         readings.append(read_scrapes(role, [text for _, text in texts]))
     groups = [group for reading in readings for group in groups_of(reading)]
-    conclusions = judge_acceptance(groups, given) or _without_a_sum(readings)
+    conclusions = judge_groups(groups, given) or _without_a_sum(readings)
     software = next((reading.software for reading in readings if reading.software), None)
     if software:
         conclusions = [
@@ -202,7 +168,7 @@ def _read_metrics(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
         name="metrics",
         extract=msgspec.to_builtins(extract_metrics(readings, given.k)),
         conclusions=tuple(conclusions),
-        warnings=tuple(w for reading in readings for w in _warn_of_metrics(reading)),
+        warnings=tuple(w for reading in readings for w in warn_of_metrics(reading)),
         runs=tuple(run for group in groups for run in group.runs),
     )
 
@@ -218,32 +184,6 @@ def _without_a_sum(readings: Sequence[MetricsReading]) -> list[Conclusion]:
             _("there is no whole to judge: {sentence}").format(sentence=broken.sentence),
         )
     ]
-
-
-def _warn_of_metrics(reading: MetricsReading) -> Iterator[Warned]:
-    if reading.problem is not None and reading.problem.value in ("not_metrics", "counter_reset"):
-        yield Warned(reading.problem.value, reading.sentence)
-    if reading.lost is not None:
-        code = "not_metrics" if reading.lost.problem is Problem.NOT_METRICS else "damaged_file"
-        yield Warned(
-            code, _("a scrape was passed over: {sentence}").format(sentence=reading.lost.sentence)
-        )
-    if reading.contradiction:
-        yield Warned("contradictory_counters", reading.contradiction)
-    if reading.unknown_positions:
-        told = _(", ").join(map(str, reading.unknown_positions))
-        yield Warned("position_missing", _("positions without a series: {told}").format(told=told))
-    if reading.idle:
-        yield Warned(
-            "idle_engine",
-            _("engines without drafts: {idle}").format(idle=_(", ").join(reading.idle)),
-        )
-    if reading.single and reading.problem is None:
-        yield Warned(
-            "since_start", _("one scrape only: its counts are since the start of the server")
-        )
-    if reading.gauges and reading.counted is None:
-        yield Warned("v0_gauges", _("V0's metrics give rates since the start and no usable counts"))
 
 
 def _read_responses(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
@@ -265,7 +205,7 @@ def _read_responses(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
             name="response",
             extract=extract_responses(reading),
             conclusions=tuple(_judge_responses(reading, given)),
-            warnings=tuple(_warn_of_responses(reading)),
+            warnings=tuple(warn_of_responses(reading)),
             runs=(Run(tally=reading.tally, k=reading.k),),
         )
 
@@ -300,16 +240,7 @@ def _judge_responses(reading: ResponseReading, given: Given) -> list[Conclusion]
         "neither a per-request object nor chunks that say how many tokens they hold"
     )
     run = Run(tally=tally, k=reading.k)
-    return judge_acceptance(
-        [Group("", (run,), nothing=None if tally else nothing, doubt=doubt)], given
-    )
-
-
-def _warn_of_responses(reading: ResponseReading) -> Iterator[Warned]:
-    if reading.merged:
-        yield Warned("merged_chunks", _("a chunk holds more tokens than one step can give"))
-    for sentence in reading.unusable[:3]:
-        yield Warned("unusable_answer", sentence)
+    return judge_groups([Group("", (run,), nothing=None if tally else nothing, doubt=doubt)], given)
 
 
 def _read_bench(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
@@ -336,7 +267,7 @@ def _read_bench(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
         name="bench",
         extract=extract_bench(arms),
         conclusions=tuple(conclusions),
-        warnings=tuple(w for arm in arms for w in _warn_of_bench(arm)),
+        warnings=tuple(w for arm in arms for w in warn_of_bench(arm)),
         runs=tuple(Run(tally=arm.run.spec) for arm in arms),
     )
 
@@ -355,25 +286,6 @@ def _arm(one: Input, given: Given) -> str:
     """Return the arm of a report: a configuration named like the file, else its role."""
     stem = Path(one.source.name).name.partition(".")[0]
     return stem if isinstance(given.config.get(stem), dict) else one.role.group
-
-
-def _warn_of_bench(arm: Arm) -> Iterator[Warned]:
-    run = arm.run
-    if run.failed:
-        sent = (run.completed or 0) + run.failed
-        yield Warned(
-            "failed_requests",
-            _("{file}: {failed} of {sent} requests failed").format(
-                file=arm.file, failed=run.failed, sent=sent
-            ),
-        )
-    if run.spec is None and run.length_estimate is not None:
-        message = _("ITL over TPOT is {length_estimate:.2f}, an estimate of the length").format(
-            length_estimate=run.length_estimate
-        )
-        yield Warned("estimate_only", f"{arm.file}: {message}")
-    if run.doubt:
-        yield Warned("damaged_report", f"{arm.file}: {run.doubt}")
 
 
 def _read_environments(inputs: Sequence[Input], given: Given) -> Iterator[Part]:

@@ -9,6 +9,8 @@ OLD, NEW = "old", "new"
 REFERENCE = "reference"
 COMPARED_WITH = (OFF, OLD, REFERENCE, "fixed", "baseline")
 """Roles of evidence that others are compared with, and that is not judged itself."""
+EXPECTATIONS = (OLD, REFERENCE, "baseline", "fixed")
+"""Roles whose acceptance says what to expect, the first that is there."""
 
 _KNOWN = {OFF, ON, OLD, NEW, REFERENCE, "baseline", "fixed", "adaptive", "prefill", "decode"}
 _FIRST = {"before", "start", "begin"}

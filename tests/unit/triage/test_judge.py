@@ -8,7 +8,7 @@ from specfloor.triage.conclusions import in_order
 from specfloor.triage.evidence import Failure, Group, Part, Run
 from specfloor.triage.findings import Finding
 from specfloor.triage.given import Baseline, Given
-from specfloor.triage.judge import judge_acceptance
+from specfloor.triage.judge import judge_groups
 from specfloor.triage.standing import PERFECT_RATE, PERFECT_TOKENS, ZERO_RATE, ZERO_TOKENS
 from specfloor.triage.tally import Tally, total
 
@@ -30,7 +30,7 @@ def baseline(rate=0.69, **more):
 
 
 def decide(*groups, given=None):
-    return in_order(judge_acceptance(groups, given or Given()))[0]
+    return in_order(judge_groups(groups, given or Given()))[0]
 
 
 def test_thresholds_that_the_suite_has_too_are_the_same():
