@@ -22,7 +22,9 @@ IDENTIFIER = re.compile(r"_|\w\.\w\w|\d|.[A-Z]")
 """What makes a word one: enable_reduce_sample, rot.weight, Eagle3, QuaRot, MTP."""
 PROPER = re.compile(r"(?<![.:;] )(?<=[ /(])[A-Z][a-z]+\b")
 """A capital with which no sentence begins: Mamba, Mooncake, Ascend."""
-LOWER = re.compile(r"\b(?:arctic-inference|deepcopy|eagle|gloo|suffix|torchair)\b")
+LOWER = re.compile(
+    r"\b(?:arctic-inference|deepcopy|eagle|gloo|max-num-batched-tokens|netloader|suffix|torchair|xlite)\b"
+)
 """Names that are written like words."""
 
 ORDINARY = re.compile(r"(?<![\w./=>+-])[a-z]{3,}(?![\w./=>+-])")
