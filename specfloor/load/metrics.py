@@ -3,7 +3,6 @@
 import asyncio
 import json
 import time
-from collections import Counter
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
@@ -13,6 +12,7 @@ import aiohttp
 import msgspec
 
 from specfloor.signals.counters import EngineCounters, Problem, Scrape, read_counters
+from specfloor.signals.places import short_names
 
 _SCRAPE_S = 10.0
 _PROMETHEUS_PATH = "/api/v1/query"
@@ -59,15 +59,13 @@ async def read_scrape(
 def merge(scrapes: dict[str, Scrape]) -> Scrape:
     """Put the engines of several places side by side; the first real problem is that of all."""
     engines: list[EngineCounters] = []
-    hosts = Counter(urlsplit(url).netloc for url in scrapes)
+    names = short_names(scrapes)
     for url, scrape in scrapes.items():
         if scrape.problem not in (None, Problem.NO_SPECULATION):
             return msgspec.structs.replace(
                 scrape, engines=(), sentence=f"{scrape.sentence} ({_place(url)})"
             )
-        host = urlsplit(url).netloc
-        # a gateway has several places, which only the rest of the address tells apart
-        label = ("endpoint", host if hosts[host] == 1 else url.partition("://")[2])
+        label = ("endpoint", names[url])
         engines += [
             msgspec.structs.replace(one, labels=tuple(sorted((*one.labels, label))))
             for one in scrape.engines

@@ -1,7 +1,6 @@
 """How a watch is shown: a table for a terminal, a line for a log, JSON for programs."""
 
 import datetime
-import urllib.parse
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from specfloor.i18n import N_, _
 from specfloor.signals.counts import DraftCounts
+from specfloor.signals.places import short_names
 from specfloor.watch.state import HISTORY, Engine, State, Summary, View, shares
 
 SCHEMA = 1
@@ -218,8 +218,11 @@ def summary_text(summary: Summary) -> str:
             resets=summary.resets,
         )
     ]
-    several = len({url for url, _, _ in summary.whole}) > 1
-    names = {name: f"{_host(name[0])} {name[2]}" if several else name[2] for name in summary.whole}
+    places = short_names(dict.fromkeys(url for url, _, _ in summary.whole))
+    names = {
+        name: f"{places[name[0]]} {name[2]}" if len(places) > 1 else name[2]
+        for name in summary.whole
+    }
     for name, gain in summary.whole.items():
         lowest = summary.lowest.get(name)
         least = (
@@ -273,7 +276,7 @@ def _who(engine: Engine, view: View) -> str:
     several = len(view.endpoints) > 1 and engine is not view.total
     models = {one.model for one in view.engines}
     parts = (
-        _host(engine.endpoint) if several else "",
+        short_names(one.url for one in view.endpoints)[engine.endpoint] if several else "",
         engine.model or "" if len(models) > 1 else "",
         engine.name,
     )
@@ -323,10 +326,6 @@ def _percent(rate: float | None) -> str:
 
 def _number(value: float | None, spelled: str) -> str:
     return NOTHING if value is None else format(value, spelled)
-
-
-def _host(url: str) -> str:
-    return urllib.parse.urlsplit(url).netloc
 
 
 def _clock(at: float | None) -> str:

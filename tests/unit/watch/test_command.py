@@ -149,6 +149,16 @@ def test_engines_have_names_and_those_of_several_endpoints_their_host(watch):
     assert "  engine b:2 1: no drafts" in lines
 
 
+def test_servers_behind_one_gateway_have_their_paths(watch):
+    first, second = "http://gw/a/metrics", "http://gw/b/metrics"
+    readings = [dict.fromkeys((first, second), text) for text in HEALTHY[:2]]
+    lines = watch("gw/b", url="gw/a", readings=readings)[0].splitlines()
+    assert lines[1].endswith("| engines: gw/a/metrics 0 60.0%, gw/b/metrics 0 60.0%")
+    assert [line.split(":")[0] for line in lines[-3:]] == [
+        *("  engine gw/a/metrics 0", "  engine gw/b/metrics 0", "  together"),
+    ]
+
+
 def test_a_renamed_metric(watch):
     readings = [text.replace("vllm:", "gw_vllm_") for text in HEALTHY[:3]]
     assert watch(readings=readings)[1] == 10
