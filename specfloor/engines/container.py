@@ -34,7 +34,8 @@ _SEVERAL_NODES = ("/usr/bin/hccn_tool", "/etc/hccn.conf")
 _DIES_PER_CARD: dict[Soc, int] = {"a3": 2}
 """Devices that one card shows as; they are to be given together."""
 
-_CACHES = {"HF_HOME": "~/.cache/huggingface", "MODELSCOPE_CACHE": "~/.cache/modelscope"}
+_CACHES = {"HF_HOME": ".cache/huggingface", "MODELSCOPE_CACHE": ".cache/modelscope"}
+"""Where the hubs keep what they have downloaded: the variable that says, and the place at home."""
 _PASSED = ("HF_", "HCCL_", "MODELSCOPE_", "PYTORCH_NPU_", "VLLM_")
 _OWN_WAY = frozenset(_CACHES)
 
@@ -149,6 +150,13 @@ def in_container(
 
 
 def _caches(environ: Mapping[str, str]) -> dict[str, Path]:
-    """Return the hubs' caches that are there, by the variable that names them."""
-    found = {name: Path(environ.get(name, place)).expanduser() for name, place in _CACHES.items()}
+    """Return the hubs' caches that are there, by the variable that names them.
+
+    Whole paths: what is mounted by a relative one is a volume of that name to docker.
+    """
+    home = Path(environ.get("HOME") or Path.home())
+    found = {
+        name: Path(environ.get(name) or home / place).expanduser().absolute()
+        for name, place in _CACHES.items()
+    }
     return {name: folder for name, folder in found.items() if folder.is_dir()}

@@ -130,6 +130,18 @@ class TestCommand:
         assert f"{cache}:{cache}" in self.values(given, "--volume")
         assert f"HF_HOME={cache}" in self.values(given, "--env")
 
+    def test_a_cache_is_mounted_by_its_whole_path(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "cache").mkdir()
+        given = self.command(tmp_path, environ={"HOME": str(tmp_path), "HF_HOME": "cache"})
+        assert self.values(given, "--volume") == [f"{tmp_path}/cache:{tmp_path}/cache"]
+
+    def test_a_variable_without_a_value_is_not_set(self, tmp_path):
+        (tmp_path / ".cache" / "huggingface").mkdir(parents=True)
+        place = tmp_path / ".cache" / "huggingface"
+        given = self.command(tmp_path, environ={"HOME": str(tmp_path), "HF_HOME": ""})
+        assert self.values(given, "--volume") == [f"{place}:{place}"]
+
     def test_no_secret_reaches_the_command_line(self, tmp_path):
         given = self.command(
             tmp_path,
