@@ -11,6 +11,7 @@ from specfloor.cells import Cell
 from specfloor.engines.routes import Route
 from specfloor.errors import UsageError
 from specfloor.judge.floors import Floor
+from specfloor.whole import write_whole
 
 STATE = "bisect.json"
 SCHEMA = 1
@@ -123,10 +124,8 @@ class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 def save(state: State, folder: Path) -> None:
     """Write the state file, whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f"{STATE}.part"
     text = msgspec.json.encode(state, enc_hook=str)
-    part.write_bytes(msgspec.json.format(text, indent=1) + b"\n")
-    part.replace(folder / STATE)
+    write_whole(folder / STATE, msgspec.json.format(text, indent=1) + b"\n")
 
 
 def _decoded(kind: type, value: Any) -> Any:  # noqa: ANN401

@@ -20,6 +20,7 @@ from specfloor.engines.indexes import index_variable
 from specfloor.engines.locks import locked
 from specfloor.engines.logs import root_cause
 from specfloor.errors import UsageError
+from specfloor.whole import write_whole
 
 Progress = Callable[[str], None]
 """Takes one line about what goes on."""
@@ -115,7 +116,8 @@ def build(
         with (folder / INSTALL_LOG).open("w", encoding="utf-8", buffering=1) as log:
             builder = _Builder(folder, python, log.write, indexes, progress)
             freeze = builder.build(release, extra_requirements)
-        _write_marker(folder, Marker(release.name, wanted, platform.python_version(), freeze))
+        marker = Marker(release.name, wanted, platform.python_version(), freeze)
+        write_whole(folder / MARKER, msgspec.json.format(msgspec.json.encode(marker)))
         return python
 
 
@@ -153,12 +155,6 @@ def pip_cause(output: Sequence[str]) -> str:
 def _not_found(output: Iterable[str]) -> bool:
     """Whether pip failed because no index it asked has a distribution or version."""
     return any(_NOT_FOUND.search(line) for line in output)
-
-
-def _write_marker(folder: Path, marker: Marker) -> None:
-    part = folder / f"{MARKER}.part"
-    part.write_bytes(msgspec.json.format(msgspec.json.encode(marker)))
-    part.replace(folder / MARKER)
 
 
 class _Builder:

@@ -16,6 +16,7 @@ from specfloor.errors import UsageError
 from specfloor.history.entries import SCHEMA, Entry, entries_of
 from specfloor.judge.run import RunResult, judge_stored
 from specfloor.runs.store import INFO, Run, read_run
+from specfloor.whole import write_whole
 
 HISTORY = "history.jsonl"
 _LOCK_S = 60.0
@@ -115,9 +116,7 @@ def rebuild(folder: Path, catalog: Catalog) -> Rebuilt:
     with _locked(path):
         lines = [line for _, line in _lines(path)] if path.exists() else []
         kept = [line.rstrip(b"\n") + b"\n" for line in lines if not _is_of(line, again)]
-        part = path.with_suffix(".part")
-        part.write_bytes(b"".join(kept) + _encode(entries))
-        part.replace(path)
+        write_whole(path, b"".join(kept) + _encode(entries))
     return Rebuilt(len(entries), len(kept), tuple(skipped))
 
 

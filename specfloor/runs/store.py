@@ -9,6 +9,7 @@ import msgspec
 
 from specfloor.errors import UsageError
 from specfloor.runs.records import Record, RunInfo
+from specfloor.whole import write_whole
 
 RECORDS = "records.jsonl"
 INFO = "run.json"
@@ -62,10 +63,8 @@ class RunWriter:
 
     def _write_info(self) -> None:
         text = msgspec.json.format(msgspec.json.encode(self.info), indent=2)
-        part = self.folder / f"{INFO}.part"
-        part.write_bytes(text + b"\n")
-        # at once or not at all: without it the records cannot be read
-        part.replace(self.folder / INFO)
+        # without it the records cannot be read
+        write_whole(self.folder / INFO, text + b"\n")
 
 
 class Run(msgspec.Struct, frozen=True):
