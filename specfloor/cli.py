@@ -1,7 +1,9 @@
 """The command line: everything that needs no pytest."""
 
 import copy
+import errno
 import importlib
+import io
 import os
 import pkgutil
 import sys
@@ -17,6 +19,7 @@ from specfloor.exits import Exit
 from specfloor.i18n import ENGLISH, LANGUAGES, VARIABLE, _, language, language_of, use
 
 _LANG = "--lang"
+_UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _Named = TypeVar("_Named", bound=click.Command)
 
 
@@ -112,10 +115,20 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; usage errors are one sentence and exit code 4."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal need not know every character
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = cli.main(standalone_mode=False)
     except UsageError as error:
         click.echo(f"specfloor: {error}", err=True)
+        code = Exit.USAGE
+    except OSError as error:
+        if error.filename is None:
+            if error.errno not in _UNWRITABLE:
+                raise
+            _drop_output()
+        click.echo(f"specfloor: {_of_system(error)}", err=True)
         code = Exit.USAGE
     except click.exceptions.Abort:
         code = 130  # 128 + SIGINT, as shells report it
@@ -123,3 +136,20 @@ def main() -> None:
         error.show()
         code = Exit.USAGE
     sys.exit(code)
+
+
+def _of_system(error: OSError) -> str:
+    """Return what the system refused, where no command says it better."""
+    if error.filename is None:
+        return f"the output cannot be written ({error.strerror}); send it somewhere with room"
+    return (
+        f"{error.filename} cannot be used ({error.strerror}); "
+        "make room or give rights there, or name another place"
+    )
+
+
+def _drop_output() -> None:
+    """Let what cannot be written go, or the interpreter fails at it once more when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)

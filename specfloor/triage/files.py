@@ -22,6 +22,7 @@ from specfloor.triage.facts import ACCEPTANCE, Facts
 from specfloor.triage.findings import Finding
 from specfloor.triage.given import Given
 from specfloor.triage.inputs import open_inputs
+from specfloor.triage.kinds import Kind
 from specfloor.triage.parts import READERS, Part
 from specfloor.triage.report import Report, build_report
 from specfloor.triage.roles import OFF
@@ -59,6 +60,16 @@ def triage(
         warnings += warn_of_environment(environment, given, load_catalog(), release)
     damaged = [one.source.damaged for one in inputs if one.source.damaged]
     warnings += [Warned("damaged_file", sentence) for sentence in damaged]
+    warnings += [
+        Warned(
+            "unrecognised_file",
+            _("{file} is packed as {archive} and was not read").format(
+                file=one.source.name, archive=one.source.archive
+            ),
+        )
+        for one in inputs
+        if one.kind is Kind.ARCHIVE
+    ]
     found = [conclusion for part in parts for conclusion in part.concluded]
     conclusions = in_order(doubted(found, damaged[0] if damaged else None))
     return build_report(

@@ -35,21 +35,43 @@ def open_inputs(given: Given, folder: Path) -> list[Input]:
             "there is no file to read; give a log, a /metrics dump, a benchmark report, a response "
             "or an environment text, - for standard input, or --given FILE"
         )
-    names = [source.name for _, source, _ in opened]
-    if len(set(names)) < len(names):
-        double = next(name for name in names if names.count(name) > 1)
-        raise UsageError(f"{double} is given twice; a file is counted once")
+    opened = _each_once(opened)
     found = []
     for file, source, inside in opened:
         role = read_role(file.role)
         if not file.role and len(opened) > 1:
             role = role_of_name(source.name)
         kind = _kind(file, source, role)
+        if kind is Kind.ARCHIVE and not inside:
+            raise UsageError(
+                f"{source.name} is packed as {source.archive}; unpack it and give what is in it, "
+                "or send a log through standard input (specfloor triage -)"
+            )
         if not (inside and kind in (Kind.UNKNOWN, Kind.EMPTY)):
             found.append(Input(source, role, kind))
-    if not found:
+    if all(one.kind is Kind.ARCHIVE for one in found):
         raise UsageError(f"none of the {len(opened)} files found is of a kind that is known")
     return found
+
+
+def _each_once(
+    opened: list[tuple[GivenFile, Source, bool]],
+) -> list[tuple[GivenFile, Source, bool]]:
+    """Return what was opened without the second names that a folder has for a file.
+
+    Raises:
+        UsageError: a file is given twice, under one name or under two.
+    """
+    seen: dict[object, tuple[GivenFile, Source]] = {}
+    once = []
+    for file, source, inside in opened:
+        first, other = seen.setdefault(source.identity or source.name, (file, source))
+        if other is source:
+            once.append((file, source, inside))
+        elif first is not file or not inside:
+            also = "" if other.name == source.name else f" (as {other.name} too)"
+            raise UsageError(f"{source.name} is given twice{also}; a file is counted once")
+    return once
 
 
 _BY_ROLE = {
@@ -64,6 +86,8 @@ _BY_ROLE = {
 
 def _kind(file: GivenFile, source: Source, role: Role) -> Kind:
     """Return the kind by content; what content does not tell, the role may."""
+    if source.archive:
+        return Kind.ARCHIVE
     kind = kind_of(source.head)
     if kind is Kind.HTML:
         return Kind.METRICS

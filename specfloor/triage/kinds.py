@@ -25,6 +25,8 @@ class Kind(StrEnum):
     ENVIRONMENT = "env"
     NPU_SMI = "npu_smi"
     HTML = "html"
+    ARCHIVE = "archive"
+    """Packed in a way that is not unpacked here."""
     EMPTY = "empty"
     UNKNOWN = "unknown"
 

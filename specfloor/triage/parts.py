@@ -322,7 +322,7 @@ def _read_nothing(inputs: Sequence[Input], _: Given) -> Iterator[Part]:
 def _unknown(one: Input, name: str) -> Part:
     empty = one.kind is Kind.EMPTY
     told = _("{source} is empty") if empty else _("{source} is of no kind that is known")
-    reason = told.format(source=one.source.name)
+    reason = one.source.damaged or told.format(source=one.source.name)
     return Part(name, {"totals": None}, (Conclusion(Finding.NO_DATA, reason, beside=True),))
 
 

@@ -4,6 +4,8 @@ import bz2
 import codecs
 import itertools
 import lzma
+import os
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -41,18 +43,35 @@ _PACKED: dict[bytes, _Maker] = {
     b"\xfd7zXZ\x00": lzma.LZMADecompressor,
 }
 _DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
+_ARCHIVES = {
+    b"PK\x03\x04": "zip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+}
+"""First bytes of what is not unpacked here, and what it is called."""
+_TAR = slice(257, 262), b"ustar"
 
 
 class Source:
     """One input: its name, its first bytes, and the whole in blocks.
 
     Packed files (gzip, bzip2, xz) are unpacked, UTF-16 becomes UTF-8 and byte order marks go.
-    ``damaged`` says, once the blocks have been read, why a packed file ended early.
+    ``damaged`` says, once the blocks have been read, why it could not be read to its end.
+    ``identity`` is the device and the number of a file that was given, whatever it was called.
     """
 
-    def __init__(self, name: str, opener: Callable[[], BinaryIO], *, once: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        opener: Callable[[], BinaryIO],
+        *,
+        once: bool = False,
+        identity: tuple[int, int] | None = None,
+    ) -> None:
         """Take what opens the input; ``once`` when it cannot be opened a second time."""
         self.name = name
+        self.identity = identity
         self.damaged: str | None = None
         self._open = opener
         self.once = once
@@ -72,6 +91,16 @@ class Source:
             if self.once:
                 self._begun = blocks
         return self._head
+
+    @property
+    def archive(self) -> str | None:
+        """What kind of archive it is, or packed with, that is not unpacked here."""
+        place, tar = _TAR
+        if self.head[place] == tar:
+            return "tar"
+        return next(
+            (name for magic, name in _ARCHIVES.items() if self.head.startswith(magic)), None
+        )
 
     def blocks(self) -> Iterator[bytes]:
         """Yield the whole content; one that cannot be opened twice gives it once."""
@@ -101,11 +130,11 @@ class Source:
 
     def _unpacked(self) -> Iterator[bytes]:
         with self._open() as raw:
-            blocks: Iterator[bytes] = iter(lambda: raw.read(BLOCK), b"")
-            start = next(blocks, b"")
-            whole = itertools.chain([start], blocks)
-            anew = next((make for magic, make in _PACKED.items() if start.startswith(magic)), None)
             try:
+                blocks: Iterator[bytes] = iter(lambda: raw.read(BLOCK), b"")
+                start = next(blocks, b"")
+                whole = itertools.chain([start], blocks)
+                anew = next((make for m, make in _PACKED.items() if start.startswith(m)), None)
                 yield from _as_utf8(_unpack(whole, anew(), anew) if anew else whole)
             except _DAMAGE as error:
                 self.damaged = f"{self.name} ends early or is damaged: {error}"
@@ -120,33 +149,62 @@ def open_source(path: str, folder: Path) -> list[tuple[Source, bool]]:
         UsageError: it cannot be read.
     """
     if path == STDIN:
-        return [(Source(STDIN, lambda: sys.stdin.buffer, once=True), False)]
+        return [(Source(STDIN, _open_stdin, once=True), False)]
+    if not path:
+        raise UsageError("the name of a file is empty; give FILE, a folder, or - (standard input)")
     whole = folder / path
     if whole.is_dir():
         files = _files_in(whole)
         found = [_open(file, str(Path(path) / file.relative_to(whole))) for file in files]
-        return [(source, True) for source in found if not _is_binary(source.head)]
+        return [(source, True) for source in found if source.archive or not _is_binary(source.head)]
     return [(_open(whole, path), False)]
 
 
+def _open_stdin() -> BinaryIO:
+    if sys.stdin is None:
+        raise UsageError("standard input is closed; give it a file (< FILE), or FILE instead of -")
+    return sys.stdin.buffer
+
+
 def _open(path: Path, name: str) -> Source:
+    """Return a file as a source; a pipe can be read once, and trying whether it can is reading."""
+
+    def opener() -> BinaryIO:
+        try:
+            return path.open("rb")
+        except OSError as error:
+            raise _unreadable(path, error) from None
+
     try:
-        path.open("rb").close()
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read ({error.strerror}); give a log, a /metrics dump, a benchmark "
-            "report, a response or an environment text"
-        ) from None
-    return Source(name, lambda: path.open("rb"))
+        found = path.stat()
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+        raise _unreadable(path, error) from None
+    identity = (found.st_dev, found.st_ino)
+    if not stat.S_ISREG(found.st_mode):
+        return Source(name, opener, once=True, identity=identity)
+    opener().close()
+    return Source(name, opener, identity=identity)
+
+
+def _unreadable(path: Path, error: OSError | ValueError) -> UsageError:
+    why = error.strerror if isinstance(error, OSError) else error
+    mend = "give a log, a /metrics dump, a benchmark report, a response or an environment text"
+    if isinstance(error, PermissionError):
+        mend = "let this user read it, or give the files that can be read by name"
+    return UsageError(f"{path} cannot be read ({why}); {mend}")
 
 
 def _files_in(folder: Path) -> list[Path]:
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file()
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    )
+    """Return the files of a folder and those below it, in order; links to folders are left out."""
+
+    def refuse(error: OSError) -> None:
+        raise _unreadable(Path(error.filename), error)
+
+    found = []
+    for place, folders, files in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(place, name) for name in files if not name.startswith(".")]
+    return sorted(path for path in found if path.is_file())
 
 
 def _is_binary(head: bytes) -> bool:

@@ -1,5 +1,8 @@
 """The command line: what it prints and what the shell gets."""
 
+import errno
+import os
+import shlex
 import subprocess
 import sys
 
@@ -191,6 +194,40 @@ def test_it_runs_as_a_module():
     assert done.returncode == 4
     assert done.stderr.startswith("specfloor: ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "streams", "code", "told"),
+    [
+        (("releases",), ">/dev/full", 4, "the output cannot be written (No space left on device)"),
+        (("triage", "-"), "<&-", 4, "standard input is closed"),
+        (("--lang", "zh", "releases"), ">/dev/null", 0, ""),
+    ],
+)
+def test_what_is_wrong_with_the_streams_is_one_sentence(arguments, streams, code, told):
+    command = shlex.join([sys.executable, "-m", "specfloor", *arguments])
+    done = subprocess.run(
+        ["sh", "-c", f"{command} {streams}"],
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == code
+    assert told in done.stderr
+    assert done.stderr.count("\n") == bool(told)
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.EACCES, 4), (errno.ENOSPC, 4)])
+def test_a_file_that_the_system_refuses_is_one_sentence(number, code, specfloor, monkeypatch):
+    def refuse():
+        raise OSError(number, os.strerror(number), "reports/x")
+
+    monkeypatch.setattr("specfloor.commands.releases.load_catalog", refuse)
+    found, _, err = specfloor("releases")
+    assert (found, err.count("\n")) == (code, 1)
+    assert f"reports/x cannot be used ({os.strerror(number)})" in err
 
 
 @pytest.mark.parametrize("place", [0, 1, 3])

@@ -1,12 +1,20 @@
 """``specfloor triage`` as typed."""
 
+import errno
+import gzip
+import io
 import json
+import os
+import tarfile
+import threading
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from specfloor.commands.triage import triage
 from specfloor.errors import UsageError
+from specfloor.triage.source import BLOCK, Source
 from tests.unit.triage.builders import BASELINE, CASES, DEAD, case_text, log, triaged, verdict
 
 ENGINES = CASES / "logs" / "engines-000-to-007-one-broken" / "server.log"
@@ -94,6 +102,82 @@ def test_a_folder_is_searched_and_what_is_of_no_kind_left_out(tmp_path):
     assert exit_code == 0
 
 
+def test_a_file_is_counted_once_whatever_it_is_called(tmp_path):
+    (tmp_path / "server.log").write_text(log(6), encoding="utf-8")
+    (tmp_path / "current.log").symlink_to("server.log")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    alone = json.loads(run(tmp_path / "server.log", "--format", "json")[0])
+    whole = json.loads(run(tmp_path, "--format", "json")[0])
+    assert whole["extract"]["totals"] == alone["extract"]["totals"]
+    for other in (tmp_path / "current.log", tmp_path, f"{tmp_path}/./server.log"):
+        with pytest.raises(UsageError, match="given twice"):
+            run(tmp_path / "server.log", other)
+
+
+def test_a_pipe_is_read_whole(tmp_path):
+    text = log(6) * 400  # more than one block
+    assert len(text) > BLOCK
+    (tmp_path / "server.log").write_text(text, encoding="utf-8")
+    os.mkfifo(tmp_path / "pipe")
+
+    def write():
+        (tmp_path / "pipe").write_text(text, encoding="utf-8")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    piped, _ = run(tmp_path / "pipe")
+    writer.join()
+    assert piped == run(tmp_path / "server.log")[0].replace("server.log", "pipe")
+
+
+def test_an_archive_is_named_and_not_read_as_a_log(tmp_path):
+    (tmp_path / "server.log").write_text(log(6), encoding="utf-8")
+    with tarfile.open(tmp_path / "logs.tgz", "w:gz") as packed:
+        packed.add(tmp_path / "server.log")
+    (tmp_path / "server.log.1.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    for name, archive in (("logs.tgz", "tar"), ("server.log.1.zst", "zstd")):
+        with pytest.raises(UsageError, match=f"packed as {archive}; unpack it"):
+            run(tmp_path / name)
+    text, _ = run(tmp_path)
+    assert "server.log.1.zst is packed as zstd and was not read" in text
+    (tmp_path / "server.log").unlink()
+    with pytest.raises(UsageError, match="none of the 2 files"):
+        run(tmp_path)
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_what_may_not_be_read_in_a_folder_is_not_passed_over(what, tmp_path, monkeypatch):
+    (tmp_path / "server.log").write_text(log(6), encoding="utf-8")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "server.log").write_text(log(6), encoding="utf-8")
+    closed = tmp_path / "old" / ("server.log" if what == "file" else "")
+    guarded = {"file": (Path, "open"), "folder": (os, "scandir")}[what]
+    really = getattr(*guarded)
+
+    def refuse(path, *arguments, **options):
+        if Path(path) == closed:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return really(path, *arguments, **options)
+
+    monkeypatch.setattr(*guarded, refuse)
+    with pytest.raises(UsageError, match=f"{closed} cannot be read .* let this user read it"):
+        run(tmp_path)
+
+
+def test_what_cannot_be_read_to_its_end_is_damaged_and_not_empty(tmp_path):
+    class Failing(io.BytesIO):
+        def read(self, size=-1):
+            raise OSError(errno.EIO, "Input/output error")
+
+    source = Source("server.log", Failing)
+    assert source.head == b""
+    assert "Input/output error" in source.damaged
+    (tmp_path / "server.log.gz").write_bytes(gzip.compress(log(6).encode())[:5])
+    text, exit_code = run(tmp_path / "server.log.gz")
+    assert text.startswith(f"NO_DATA: {tmp_path}/server.log.gz ends early or is damaged")
+    assert exit_code == 10
+
+
 def test_spec_tokens_and_method_are_what_was_asked_for(tmp_path):
     (tmp_path / "server.log").write_text(log(6), encoding="utf-8")
     text, exit_code = run(tmp_path / "server.log", "--spec-tokens", "5")
@@ -107,6 +191,7 @@ def test_spec_tokens_and_method_are_what_was_asked_for(tmp_path):
     [
         ((), "there is no file to read"),
         (("missing.log",), "missing.log cannot be read"),
+        (("",), "the name of a file is empty"),
         ((ENGINES, "--given", "given.json"), "leave FILE... out"),
         ((ENGINES, ENGINES), "given twice"),
         ((ENGINES, "--release", "8.5.0"), "is not a vLLM-Ascend version"),
@@ -129,6 +214,7 @@ def test_what_a_user_can_mend_is_one_sentence(arguments, message, tmp_path, monk
         ('{"files": []}', "names no files"),
         ('{"files": [{"path": 3}]}', "is not what --given takes"),
         ('{"files": [{"path": "no.log", "role": "log"}]}', "no.log cannot be read"),
+        ('{"files": [{"path": "a\\u0000b"}]}', "cannot be read .embedded null byte"),
         ('{"files": [{"path": "a"}], "baseline": {"k": "three"}}', "is not what --given takes"),
     ],
 )
