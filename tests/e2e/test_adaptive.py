@@ -74,12 +74,12 @@ def test_a_shorter_reported_length_and_a_higher_goodput_pass():
     index = loaded(
         50.0,
         370,
-        fixed={"prefill_s": 1.0, "step_s": 0.4, "acceptance_by_text": drafts},
-        schedule={"prefill_s": 0.2, "step_s": 0.1, "acceptance_by_text": trimmed},
+        fixed={"prefill_s": 1.0, "step_s": 1.0, "acceptance_by_text": drafts},
+        schedule={"prefill_s": 0.2, "step_s": 0.25, "acceptance_by_text": trimmed},
     )
     # of the fixed arm's requests 259 take up to three steps for their eight tokens, the others
     # at least four, which is never faster than this
-    said = judged(index, slo=Slo(10.0, 0.198))
+    said = judged(index, slo=Slo(10.0, 0.495))
     fixed, own = said.detail.counts
     assert own.length / fixed.length - 1 == pytest.approx(-0.143, abs=0.001)
     (compared,) = said.detail.loads[0].compared
