@@ -1,6 +1,6 @@
 """Whether the configuration that was asked for is the one in effect."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 from packaging.version import InvalidVersion, Version
@@ -93,36 +93,38 @@ def judge_configuration(
         *(_checks_of_family(cell, family, on, other_tiers or {}) if family else ()),
     )
     notes = _notes(launches, release, catalog)
-    broken = [check for check in checks if check.holds is False]
-    drafts_seen = any(check.what == _(_DRAFTS) and check.holds is not None for check in checks)
-    if broken:
-        verdict, findings = Verdict.FAIL, (Finding.CONFIG_NOT_IN_EFFECT,)
-        reason = _("; ").join(
-            _("{what}: asked for {asked}, found {found}").format(
-                what=c.what, asked=c.asked, found=c.found
-            )
-            for c in broken
-        )
-    elif not drafts_seen and (fault := on.broken_off(Purpose.NATURAL)):
-        verdict, findings, reason = Verdict.FAIL, (fault.finding,), fault.sentence
-    elif not drafts_seen:
-        verdict, findings = Verdict.NO_DATA, (Finding.NO_DATA,)
-        reason = _(
-            "nothing counted the drafts: no request was answered, or none said what it drafted"
-        )
-    else:
-        verdict, findings = Verdict.PASS, (Finding.EXPECTED,)
-        reason = _("; ").join(
-            _("{what}: {found}").format(what=c.what, found=c.found) for c in checks if c.holds
-        )
+    verdict, finding, reason = _said_of(checks, on)
     if notes:
         reason = _("{reason}. Note: {notes}").format(reason=reason, notes=_("; ").join(notes))
     return ConfigurationJudgement(
-        cell, verdict, findings, reason, checks, logs, setting_of(cell, on), notes
+        cell, verdict, (finding,), reason, checks, logs, setting_of(cell, on), notes
     )
 
 
 _DRAFTS = N_("drafts after the first requests")
+
+
+def _said_of(checks: Sequence[Check], on: ArmEvidence) -> tuple[Verdict, Finding, str]:
+    """Return what the checks of an arm that was started come to."""
+    if broken := [check for check in checks if check.holds is False]:
+        told = (
+            _("{what}: asked for {asked}, found {found}").format(
+                what=check.what, asked=check.asked, found=check.found
+            )
+            for check in broken
+        )
+        return Verdict.FAIL, Finding.CONFIG_NOT_IN_EFFECT, _("; ").join(told)
+    if any(check.what == _(_DRAFTS) and check.holds is not None for check in checks):
+        told = (
+            _("{what}: {found}").format(what=check.what, found=check.found)
+            for check in checks
+            if check.holds
+        )
+        return Verdict.PASS, Finding.EXPECTED, _("; ").join(told)
+    if fault := on.broken_off(Purpose.NATURAL):
+        return Verdict.FAIL, fault.finding, fault.sentence
+    reason = _("nothing counted the drafts: no request was answered, or none said what it drafted")
+    return Verdict.NO_DATA, Finding.NO_DATA, reason
 
 
 def _check_version(release: Release, launch: LaunchRecord) -> Check:

@@ -1,7 +1,7 @@
 """A new release against an old one, cell by cell, on the same prompts."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -111,60 +111,69 @@ def judge_cell_upgrade(
             refused=tuple(differing),
         )
     diverged = _diverged(before.requests, after.requests)
+    drafts_k = method_of(family, cell.arm).drafts_k
     counts = [
-        choose(
-            block.requests,
-            block.counters,
-            k=cell.k,
-            drafts_k=method_of(family, cell.arm).drafts_k,
-        ).requests
+        choose(block.requests, block.counters, k=cell.k, drafts_k=drafts_k).requests
         for block in (before, after)
     ]
-    alpha, beta, margin = rule.alpha, rule.beta, rule.margin
-    verdicts = [
-        judge_upgrade(
-            counts[0],
-            counts[1],
-            quantity,
-            diverged=diverged,
-            alpha=alpha,
-            beta=beta,
-            margin=margin,
-        )
-        for quantity in (Quantity.RATE, Quantity.LENGTH)
-    ]
-    domains = {r.prompt_id: r.domain for r in (*before.requests, *after.requests)}
-    clock = clock_for((*before.requests, *after.requests))
-    takes: tuple[tuple[Quantity, Callable[[RequestRecord], float | None]], ...] = (
-        (Quantity.TPOT, lambda request: time_per_token(request, clock)),
-        (Quantity.TTFT, _first_token),
-    )
-    for quantity, take in takes:
-        times = [
-            {r.prompt_id: seconds for r in block.requests if (seconds := take(r))}
-            for block in (before, after)
-        ]
-        verdicts.append(
-            judge_pairs(
-                pair_values(times[0], times[1], domains, diverged),
-                quantity,
-                alpha=alpha,
-                beta=beta,
-                margin=margin,
-                # one launch a release: its luck is in every prompt
-                launches=Launches(LAUNCH_SD),
-            )
-        )
-    rate = _with_one_sided(verdicts[0], counts[0], counts[1])
-    verdicts[0] = rate
+    rate, length = _acceptance(counts[0], counts[1], diverged, rule)
     return msgspec.structs.replace(
         blank,
         verdict=_VERDICTS[rate.outcome],
         outcome=rate.outcome,
         findings=rate.findings or (Finding.EXPECTED,),
         reason=rate.reason,
-        quantities=tuple(verdicts),
+        quantities=(rate, length, *_times(before, after, diverged, rule)),
     )
+
+
+def _acceptance(
+    old: Sequence[RequestCounts],
+    new: Sequence[RequestCounts],
+    diverged: Collection[str],
+    rule: Rule,
+) -> tuple[UpgradeVerdict, UpgradeVerdict]:
+    """Judge the acceptance rate and the acceptance length."""
+    rate, length = (
+        judge_upgrade(
+            old,
+            new,
+            quantity,
+            diverged=diverged,
+            alpha=rule.alpha,
+            beta=rule.beta,
+            margin=rule.margin,
+        )
+        for quantity in (Quantity.RATE, Quantity.LENGTH)
+    )
+    return _with_one_sided(rate, old, new), length
+
+
+def _times(
+    before: Block, after: Block, diverged: Collection[str], rule: Rule
+) -> Iterator[UpgradeVerdict]:
+    """Judge the time per output token and the time to the first."""
+    both = (*before.requests, *after.requests)
+    domains = {request.prompt_id: request.domain for request in both}
+    clock = clock_for(both)
+    takes: tuple[tuple[Quantity, Callable[[RequestRecord], float | None]], ...] = (
+        (Quantity.TPOT, lambda request: time_per_token(request, clock)),
+        (Quantity.TTFT, _first_token),
+    )
+    for quantity, take in takes:
+        old, new = (
+            {r.prompt_id: seconds for r in block.requests if (seconds := take(r))}
+            for block in (before, after)
+        )
+        yield judge_pairs(
+            pair_values(old, new, domains, diverged),
+            quantity,
+            alpha=rule.alpha,
+            beta=rule.beta,
+            margin=rule.margin,
+            # one launch a release: its luck is in every prompt
+            launches=Launches(LAUNCH_SD),
+        )
 
 
 def _unmeasured(blank: UpgradeJudgement, old: Side, new: Side) -> UpgradeJudgement:
