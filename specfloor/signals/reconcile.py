@@ -12,7 +12,7 @@ Known differences, seen on vLLM 0.32:
 - Failed requests are in the counters only.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
 import msgspec
@@ -257,32 +257,29 @@ def _streamed_against(
                 drafted=counts.drafted, steps=steps, k=k
             ),
         )
-    reasons = []
-    if gap > 0:
-        ends = (
-            _("the ends of {streamed} answers").format(streamed=len(streamed))
-            if cut is None
-            else _("{cut} answers' ends").format(cut=cut)
-        )
-        reasons.append(
-            _("{gap} accepted tokens more, cut off at {ends}").format(gap=gap, ends=ends)
-        )
-    if undrafted > 0:
-        reasons.append(
-            _("{undrafted} steps fewer, which drafted nothing").format(undrafted=undrafted)
-        )
-    if merged:
-        reasons.append(
-            _("at least {merged} steps that share a chunk with another").format(merged=merged)
-        )
-    if short and not undrafted:
-        reasons.append(_("{short} drafted tokens fewer").format(short=short))
-    if reasons:
+    ends = (
+        _("the ends of {streamed} answers").format(streamed=len(streamed))
+        if cut is None
+        else _("{cut} answers' ends").format(cut=cut)
+    )
+    if reasons := list(_explanations(gap, ends, undrafted=undrafted, merged=merged, short=short)):
         return verdict(
             Agreement.EXPLAINED,
             _("against the stream {reasons}").format(reasons=_(" and ").join(reasons)),
         )
     return verdict(Agreement.AGREES, _("what the stream shows, to the token"))
+
+
+def _explanations(gap: int, ends: str, *, undrafted: int, merged: int, short: int) -> Iterator[str]:
+    """Yield what explains each difference that is no disagreement."""
+    if gap > 0:
+        yield _("{gap} accepted tokens more, cut off at {ends}").format(gap=gap, ends=ends)
+    if undrafted > 0:
+        yield _("{undrafted} steps fewer, which drafted nothing").format(undrafted=undrafted)
+    if merged:
+        yield _("at least {merged} steps that share a chunk with another").format(merged=merged)
+    if short and not undrafted:
+        yield _("{short} drafted tokens fewer").format(short=short)
 
 
 _NAMES = {Rung.PER_REQUEST: N_("The per-request objects"), Rung.COUNTERS: N_("The counters")}
