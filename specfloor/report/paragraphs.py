@@ -7,6 +7,7 @@ from specfloor.experiments.base import ExperimentJudgement
 from specfloor.i18n import _, ended
 from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
 from specfloor.judge.configuration import ConfigurationJudgement
+from specfloor.judge.floors import Floor
 from specfloor.judge.known import KnownFaultsJudgement
 from specfloor.judge.run import Judgement
 from specfloor.judge.upgrade import UpgradeJudgement
@@ -72,15 +73,16 @@ def _asks_why(judgement: Judgement) -> bool:
     return judgement.verdict is Verdict.FAIL and not isinstance(judgement, KnownFaultsJudgement)
 
 
+def _floor_line(floor: Floor) -> str:
+    return _("Floor {floor:g} since {date}: {reason} ({source}).").format(
+        floor=floor.value, date=floor.date, reason=_(floor.reason), source=floor.source
+    )
+
+
 def _acceptance_details(judgement: AcceptanceJudgement) -> list[str]:
     lines = []
     if judgement.floor:
-        floor = judgement.floor
-        lines.append(
-            _("Floor {floor:g} since {date}: {reason} ({source}).").format(
-                floor=floor.value, date=floor.date, reason=_(floor.reason), source=floor.source
-            )
-        )
+        lines.append(_floor_line(judgement.floor))
     if judgement.rung:
         sent = _("{sent} of {prompts} prompts sent").format(
             sent=judgement.sent, prompts=judgement.prompts
@@ -106,12 +108,7 @@ def _acceptance_details(judgement: AcceptanceJudgement) -> list[str]:
 def _speed_details(judgement: SpeedJudgement) -> list[str]:
     lines = []
     if judgement.floor:
-        floor = judgement.floor
-        lines.append(
-            _("Floor {floor:g} since {date}: {reason} ({source}).").format(
-                floor=floor.value, date=floor.date, reason=_(floor.reason), source=floor.source
-            )
-        )
+        lines.append(_floor_line(judgement.floor))
     summary = judgement.summary
     if summary:
         prompts = " + ".join(str(pair.prompts) for pair in summary.within)
