@@ -173,8 +173,7 @@ def summarize_acceptance(
         beta: one minus the power of the least visible drop.
         floor_rate: the floor that domains are compared with, as an acceptance rate.
         stopped_early: the number of requests was not fixed beforehand, so the p-values of the
-        domains
-            come from the sequential test, which holds at any stop.
+            domains come from the sequential test, which holds at any stop.
     """
     drafting = rated(requests)
     if not drafting:

@@ -11,6 +11,7 @@ from specfloor.engines.command import method_of
 from specfloor.i18n import N_, _
 from specfloor.judge.cell import FAILED_ALLOWED, Rule
 from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence
+from specfloor.judge.outputs import generated
 from specfloor.judge.paired import (
     LAUNCH_SD,
     Launches,
@@ -306,9 +307,11 @@ def _complete(arms: tuple[ArmEvidence, ...]) -> Block | None:
 
 
 def _diverged(old: Iterable[RequestRecord], new: Iterable[RequestRecord]) -> set[str]:
-    texts = {r.prompt_id: r.text_sha256 for r in old if r.ok}
+    texts = {r.prompt_id: generated(r) for r in old if r.ok}
     return {
-        r.prompt_id for r in new if r.ok and texts.get(r.prompt_id, r.text_sha256) != r.text_sha256
+        r.prompt_id
+        for r in new
+        if r.ok and r.prompt_id in texts and texts[r.prompt_id] != generated(r)
     }
 
 

@@ -2,7 +2,7 @@ import msgspec
 
 from specfloor.cells import OFF
 from specfloor.judge.outputs import OutputAgreement, compare_outputs
-from specfloor.runs.records import RequestRecord
+from specfloor.runs.records import RequestRecord, ToolCall
 from tests.unit.builders import CELL, natural
 
 
@@ -29,6 +29,16 @@ def test_texts_are_compared_prompt_by_prompt_whatever_their_order():
 def test_the_reasoning_is_part_of_the_text():
     on = [msgspec.structs.replace(r, reasoning="hm") for r in requests(CELL.arm, prompts=4)]
     assert compare_outputs(on, OFF_ARM) == OutputAgreement(0, 4)
+
+
+def test_answers_that_are_calls_are_compared_by_them():
+    calls = ToolCall("weather", '{"city": "Oslo"}'), ToolCall("weather", '{"city": "Bergen"}')
+    on, off = (
+        [msgspec.structs.replace(r, tool_calls=(call,)) for r in requests(CELL.arm, prompts=4)]
+        for call in calls
+    )
+    assert compare_outputs(on, on) == OutputAgreement(4, 4)
+    assert compare_outputs(on, off) == OutputAgreement(0, 4)
 
 
 def test_only_prompts_with_both_answers_count():

@@ -9,7 +9,7 @@ from specfloor.judge.baseline import read_baseline
 from specfloor.judge.evidence import RecordIndex
 from specfloor.judge.upgrade import Side, judge_cell_upgrade
 from specfloor.judge.verdict import Change, Verdict
-from specfloor.runs.records import BlockRecord
+from specfloor.runs.records import BlockRecord, RequestRecord, ToolCall
 from specfloor.triage.findings import Finding
 from tests.unit.builders import ACCEPTED, CELL, GLM, RULE, fault, launch, natural
 
@@ -49,6 +49,16 @@ def test_more_acceptance_is_better_and_passes():
 
 def test_texts_that_diverged_are_counted():
     judged = upgrade(side(OLD), side(CELL, text="another text of {}"))
+    assert judged.quantities[0].diverged == 40
+
+
+@pytest.mark.parametrize("more", [{"reasoning": "hm"}, {"tool_calls": (ToolCall("f", "{}"),)}])
+def test_reasoning_and_calls_that_diverged_are_counted_too(more):
+    records = [
+        msgspec.structs.replace(r, **more) if isinstance(r, RequestRecord) else r
+        for r in (launch(CELL.arm), *natural(CELL.arm))
+    ]
+    judged = upgrade(side(OLD), Side(RecordIndex(records).evidence(CELL), "here"))
     assert judged.quantities[0].diverged == 40
 
 
