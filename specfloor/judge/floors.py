@@ -224,7 +224,7 @@ def _read(path: Path) -> _FloorsFile:
         return msgspec.convert(data, _FloorsFile)
     except OSError as error:
         raise UsageError(f"floor file {path} cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise UsageError(f"floor file {path}: {error}") from None
 
 

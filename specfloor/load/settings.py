@@ -44,5 +44,5 @@ def read_settings(folder: Path) -> dict[str, WorkloadSettings]:
         return msgspec.convert(data, dict[str, WorkloadSettings])
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise UsageError(f"{path}: {error}") from None
