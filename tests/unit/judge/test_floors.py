@@ -90,6 +90,13 @@ def test_a_file_that_is_not_there(tmp_path):
         read_floors([tmp_path / "none.toml"])
 
 
+def test_a_file_in_another_encoding_is_named(tmp_path):
+    path = tmp_path / "floors.toml"
+    path.write_bytes(FLOOR.replace("it was reached", "实测").encode("gbk"))
+    with pytest.raises(UsageError, match=r"floors\.toml: 'utf-8' codec can't decode"):
+        read_floors([path])
+
+
 @pytest.mark.parametrize(
     ("quantity", "bad", "good"),
     [
@@ -98,13 +105,6 @@ def test_a_file_that_is_not_there(tmp_path):
         (SPEEDUP, (0.0, -1.0), 0.9),
     ],
 )
-def test_a_file_in_another_encoding_is_named(tmp_path):
-    path = tmp_path / "floors.toml"
-    path.write_bytes(FLOOR.replace("it was reached", "实测").encode("gbk"))
-    with pytest.raises(UsageError, match=r"floors\.toml: 'utf-8' codec can't decode"):
-        read_floors([path])
-
-
 def test_a_value_out_of_its_range(written, quantity, bad, good):
     text = FLOOR.replace("acceptance_rate", quantity)
     for value in bad:
