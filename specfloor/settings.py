@@ -16,6 +16,7 @@ from specfloor.errors import UsageError
 from specfloor.host.hardware import find_hardware
 from specfloor.judge.cell import Rule
 from specfloor.judge.mixed import Slo
+from specfloor.judge.verdict import ALPHA, BETA, MARGIN
 from specfloor.plan import Selection
 
 START_TIMEOUT_S = {"cpu": 600.0, "ascend": 2400.0}
@@ -52,9 +53,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     workload_prompts: int | None = None
     seed: int = 20260601
     launches: int | None = None
-    alpha: float = 0.05
-    beta: float = 0.05
-    margin: float = 0.05
+    alpha: float = ALPHA
+    beta: float = BETA
+    margin: float = MARGIN
     population: Literal["fixed", "sampled"] = "fixed"
     early_stop: bool = True
     floors: Literal["strict", "new-ok"] = "strict"

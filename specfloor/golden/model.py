@@ -36,7 +36,7 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A share of drafted tokens and its interval; ``how`` as in :class:`Figures`."""
+    """A share of drafted tokens, or of steps at a position, and its interval."""
 
     value: Share
     interval: Bounds | None = None

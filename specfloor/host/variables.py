@@ -8,6 +8,7 @@ from specfloor.catalog.environment_names import PREFIXES, not_read_by_vllm, unkn
 from specfloor.catalog.model import Release
 from specfloor.catalog.variables import known_variables, unread
 from specfloor.redaction.names import is_secret_name
+from specfloor.redaction.rules import NOT_SHOWN
 from specfloor.runs.records import HostFlag
 
 _ALSO = (
@@ -20,7 +21,6 @@ _ALSO = (
     "TORCH_DEVICE_BACKEND_AUTOLOAD",
 )
 """Variables of other names that change what an engine does or how fast."""
-_HIDDEN = "(set, not shown)"
 _USER_IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 
@@ -28,7 +28,7 @@ def relevant_variables(catalog: Catalog, environment: Mapping[str, str]) -> dict
     """Return the variables that engines or their libraries read, sorted, secrets blotted out."""
     others = known_variables(catalog) | set(_ALSO)
     return {
-        name: _HIDDEN if is_secret_name(name) else _USER_IN_ADDRESS.sub(_HIDDEN, value)
+        name: NOT_SHOWN if is_secret_name(name) else _USER_IN_ADDRESS.sub(NOT_SHOWN, value)
         for name, value in sorted(environment.items())
         if name.startswith(PREFIXES) or name in others
     }
