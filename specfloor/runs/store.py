@@ -8,7 +8,14 @@ from typing import Self
 import msgspec
 
 from specfloor.errors import UsageError
-from specfloor.runs.records import Record, RunInfo
+from specfloor.runs.records import (
+    BlockRecord,
+    CountersRecord,
+    LaunchRecord,
+    Record,
+    RequestRecord,
+    RunInfo,
+)
 from specfloor.whole import write_whole
 
 RECORDS = "records.jsonl"
@@ -77,22 +84,47 @@ class Run(msgspec.Struct, frozen=True):
 
 
 def read_run(folder: Path) -> Run:
-    """Read a run's folder; UsageError says which file and line is not as it should be."""
+    """Read a run's folder; UsageError says which file and line is not as it should be.
+
+    A launch, a block and a request come once: one that comes again would be counted twice.
+    """
     info = _read_info(folder / INFO)
     records: list[Record] = []
     decoder = msgspec.json.Decoder(Record)
     truncated = False
+    lines: dict[tuple[object, ...], int] = {}
     for number, line, whole in _lines(folder / RECORDS):
         try:
-            records.append(decoder.decode(line))
+            record = decoder.decode(line)
         except msgspec.DecodeError as error:
             if whole:
                 raise UsageError(
-                    f"{folder / RECORDS} line {number} is not a record of this version: {error}"
+                    f"{folder / RECORDS} line {number} is not a record of this version: {error}; "
+                    "restore the file from what the run wrote, or measure again"
                 ) from None
             # the harness was killed while it wrote this line
             truncated = True
+            continue
+        if (key := _key(record)) and lines.setdefault(key, number) != number:
+            raise UsageError(
+                f"{folder / RECORDS} line {number} has what line {lines[key]} has already, as if "
+                "runs were joined; restore the file from what the run wrote"
+            )
+        records.append(record)
     return Run(folder, info, tuple(records), truncated)
+
+
+def _key(record: Record) -> tuple[object, ...] | None:
+    """Return what there is one record of; None for those that may come in any number."""
+    match record:
+        case LaunchRecord():
+            return LaunchRecord, record.key
+        case BlockRecord():
+            return BlockRecord, record.launch, record.block
+        case RequestRecord() | CountersRecord():
+            return type(record), record.launch, record.block, record.index
+        case _:
+            return None
 
 
 class _Versioned(msgspec.Struct):
@@ -117,7 +149,9 @@ def _read_info(path: Path) -> RunInfo:
             )
         return msgspec.json.decode(data, type=RunInfo)
     except msgspec.DecodeError as error:
-        raise UsageError(f"{path} is not a run.json of this version: {error}") from None
+        raise UsageError(
+            f"{path} is not a run.json of this version: {error}; restore it, or measure again"
+        ) from None
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
@@ -128,4 +162,6 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
                 if line.strip():
                     yield number, line, line.endswith(b"\n")
     except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror})") from None
+        raise UsageError(
+            f"{path} cannot be read ({error.strerror}); without it there is no run to judge"
+        ) from None

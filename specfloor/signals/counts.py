@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self
 
 import msgspec
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Rung(StrEnum):
@@ -27,10 +29,10 @@ class DraftCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     accepted at least i + 1 drafted tokens; it is empty where the evidence has no positions.
     """
 
-    steps: int = 0
-    drafted: int = 0
-    accepted: int = 0
-    accepted_per_position: tuple[int, ...] = ()
+    steps: _Count = 0
+    drafted: _Count = 0
+    accepted: _Count = 0
+    accepted_per_position: tuple[_Count, ...] = ()
 
     def __add__(self, other: Self) -> Self:
         """Add counts; positions survive only when both sides that have steps have them."""

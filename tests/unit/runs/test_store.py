@@ -7,8 +7,17 @@ import pytest
 
 from specfloor.errors import UsageError
 from specfloor.host.npu_smi import Device, Process
-from specfloor.runs.records import HostSampleRecord, Phase, ProcessorSample, SplitRecord
+from specfloor.runs.records import (
+    BlockKey,
+    CountersRecord,
+    HostSampleRecord,
+    Phase,
+    ProcessorSample,
+    Purpose,
+    SplitRecord,
+)
 from specfloor.runs.store import INFO, RECORDS, SCHEMA, RunWriter, read_run
+from specfloor.signals.counts import DraftCounts
 from specfloor.triage.findings import Finding
 from tests.unit.builders import CELL, both_arms, fault, info
 
@@ -98,6 +107,29 @@ def test_a_whole_last_line_that_is_no_record_is_not_a_cut(folder):
     with (folder / RECORDS).open("ab") as file:
         file.write(b'{"record": "split", "launch": "x"}\n')
     with pytest.raises(UsageError, match="line 4"):
+        read_run(folder)
+
+
+@pytest.mark.parametrize("kind", ["launch", "block", "request"])
+def test_what_comes_twice_is_not_counted_twice(kind, tmp_path):
+    folder = tmp_path / "r2"
+    with RunWriter(folder, info()) as writer:
+        for record in both_arms():
+            writer.append(record)
+    path = folder / RECORDS
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    again = next(line for line in lines if f'"record":"{kind}"' in line)
+    path.write_text("".join([*lines, again]), encoding="utf-8")
+    first = lines.index(again) + 1
+    with pytest.raises(UsageError, match=f"line {len(lines) + 1} has what line {first} has"):
+        read_run(folder)
+
+
+def test_counts_below_zero_are_no_counts(folder):
+    counts = CountersRecord("l", BlockKey("w", "off", 1, Purpose.NATURAL), {"0": DraftCounts(-1)})
+    with (folder / RECORDS).open("ab") as file:
+        file.write(msgspec.json.encode(counts) + b"\n")
+    with pytest.raises(UsageError, match=r">= 0 - at `\$\.by_engine"):
         read_run(folder)
 
 
