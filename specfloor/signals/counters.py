@@ -142,17 +142,18 @@ def read_counters(text: str) -> Scrape:
     wanted = "\n".join(_WANTED_LINE.findall(text)) + "\n"
     try:
         samples = [
-            sample
-            for family in text_string_to_metric_families(wanted)
-            for sample in family.samples
-            if math.isfinite(sample.value)
+            sample for family in text_string_to_metric_families(wanted) for sample in family.samples
         ]
     except ValueError as error:
         return Scrape(
             problem=Problem.NOT_METRICS,
             sentence=_("a line of the metrics is broken: {error}").format(error=error),
         )
-    started = [s.value for s in samples if s.name == "process_start_time_seconds"]
+    started = [
+        sample.value
+        for sample in samples
+        if sample.name == "process_start_time_seconds" and math.isfinite(sample.value)
+    ]
     values: dict[tuple[tuple[str, str], ...], dict[str, int]] = defaultdict(dict)
     positions: dict[tuple[tuple[str, str], ...], dict[int, int]] = defaultdict(dict)
     created: dict[tuple[tuple[str, str], ...], float] = {}
@@ -160,10 +161,12 @@ def read_counters(text: str) -> Scrape:
         labels = dict(sample.labels)
         position = labels.pop("position", None)
         key = tuple(sorted(labels.items()))
-        if _CREATED.fullmatch(sample.name):
+        if _CREATED.fullmatch(sample.name) and math.isfinite(sample.value):
             created[key] = sample.value
         if not (match := _COUNTER.fullmatch(sample.name)):
             continue
+        if not (math.isfinite(sample.value) and sample.value >= 0):
+            return _damaged(key, f"{sample.name} {sample.value}")
         if match[1] != "accepted_tokens_per_pos":
             values[key][match[1]] = round(sample.value)
         elif position is not None and position.isdecimal():

@@ -238,9 +238,12 @@ def test_foreign_software_is_named():
     assert read_counters("sglang:num_running_reqs 3.0\n").software == "sglang"
 
 
-def test_not_a_number_is_no_value():
-    text = text_of((5,), 9).replace("} 9.0", "} NaN")
-    assert read_counters(text).problem is Problem.INCOMPLETE
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-3.0"])
+def test_what_no_counter_can_be_is_damage_and_not_speculation_that_is_off(value):
+    text = text_of((5,), 9).replace("} 9.0", f"}} {value}")
+    scrape = read_counters(text)
+    assert scrape.problem is Problem.DAMAGED
+    assert f"spec_decode_num_drafts_total {float(value)} cannot be" in scrape.sentence
 
 
 @pytest.mark.parametrize("position", ["999", "1000", "2000000000", "9" * 5000])
