@@ -34,14 +34,15 @@ from specfloor.runs.records import BlockKey, CountersRecord, LaunchKey, Purpose,
 from specfloor.signals.choose import BlockSignals, choose
 from specfloor.triage.findings import Finding
 
+K = 3
+"""Tokens that the drafter of known acceptance drafts a step."""
 DRAFTER = Method(
     name="custom_class",
-    k=(3,),
+    k=(K,),
     config={"model": "calibrated_drafter.CalibratedDrafter"},
 )
 """The method that loads the drafter of known acceptance."""
 
-K = 3
 MEANS = (0.6, 0.75, 0.9)
 """Per-token probabilities that span what healthy drafts reach."""
 SD = 0.1

@@ -5,7 +5,7 @@ A switch that is spelled wrong raises no error: the engine runs, without what wa
 
 import difflib
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from importlib import resources
 
 import msgspec
@@ -55,6 +55,11 @@ def load_names() -> EnvironmentNames:
     return msgspec.json.decode(file.read_bytes(), type=EnvironmentNames)
 
 
+def nearest_name(name: str, known: Collection[str]) -> str | None:
+    """Return the known name that a name is likely a slip of; None when none is alike."""
+    return next(iter(difflib.get_close_matches(name, known, 1, _ALIKE)), None)
+
+
 def unknown_names(catalog: Catalog, environment: Iterable[str]) -> tuple[Unknown, ...]:
     """Return the names of ``environment`` that no release, vLLM or library known here reads.
 
@@ -66,7 +71,7 @@ def unknown_names(catalog: Catalog, environment: Iterable[str]) -> tuple[Unknown
     for name in sorted(environment):
         if name in known or not name.startswith(PREFIXES):
             continue
-        nearest = next(iter(difflib.get_close_matches(name, sorted(known), 1, _ALIKE)), None)
+        nearest = nearest_name(name, known)
         if nearest or name.startswith(_COMPLETE):
             found.append(Unknown(name, nearest))
     return tuple(found)

@@ -1,11 +1,11 @@
 """What environment texts say, in the names of the JSON that triage prints, and what to warn of."""
 
-import difflib
 from collections.abc import Collection
 
 import msgspec
 
 from specfloor.catalog import Catalog
+from specfloor.catalog.environment_names import nearest_name
 from specfloor.catalog.pairs import pair_fault
 from specfloor.catalog.variables import known_variables, unread
 from specfloor.catalog.versions import FieldVersion, version_of_image
@@ -18,8 +18,7 @@ from specfloor.triage.extract import Extract
 from specfloor.triage.given import Given
 
 _PREFIX = "VLLM_ASCEND_"
-"""Variables of the plugin; of others there is no list to tell a slip from."""
-_ALIKE = 0.8
+"""Variables of the plugin, of which the user may give a list of their own."""
 
 
 def extract_environment(text: EnvironmentText, known: Collection[str]) -> Extract:
@@ -61,7 +60,7 @@ def extract_environment(text: EnvironmentText, known: Collection[str]) -> Extrac
 def unknown_variables(text: EnvironmentText, known: Collection[str]) -> dict[str, str | None]:
     """Return the plugin's variables that no release reads, with those they are likely to mean."""
     return {
-        name: next(iter(difflib.get_close_matches(name, known, 1, _ALIKE)), None)
+        name: nearest_name(name, known)
         for name in text.variables
         if name.startswith(_PREFIX) and name not in known
     }

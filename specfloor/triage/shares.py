@@ -11,6 +11,7 @@ from specfloor.triage.standing import SPREAD
 from specfloor.triage.tally import Tally
 
 LEVEL = 0.99
+"""Confidence of each interval by itself; several are looked at together."""
 _Z = 2.576
 """The two-sided normal quantile of ``LEVEL``."""
 FULL_DRAFTS = 0.9

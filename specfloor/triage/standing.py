@@ -29,6 +29,7 @@ SPREAD = 2.0
 """Tokens of one request are alike, so errors are larger than those of independent tokens: 3–7 times
 within one workload of few requests, 2 as the least over the traffic of a log."""
 _Z = 1.96
+"""The two-sided normal quantile of 95 %."""
 
 
 class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

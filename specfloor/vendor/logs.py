@@ -9,6 +9,7 @@ from specfloor.vendor import words
 HEAD = 120
 """Lines from the start that are kept: vLLM says its configuration in the first 60 to 100."""
 TAIL = 80
+"""Lines to the end that are kept: there an engine says what it died of."""
 CONTEXT = 10
 """Lines kept before and after an error; a traceback's own lines are errors too."""
 

@@ -12,6 +12,7 @@ from specfloor.signals.counts import DraftCounts
 from specfloor.vendor import words
 
 SHOWN = 10
+"""Prompts that a report shows: as many as somebody sends again by hand."""
 LEAST_DRAFTED = 12
 """Drafted tokens from which a request's rate says something: four steps at k = 3."""
 
