@@ -165,13 +165,11 @@ def read_counters(text: str) -> Scrape:
             created[key] = sample.value
         if not (match := _COUNTER.fullmatch(sample.name)):
             continue
-        if not (math.isfinite(sample.value) and sample.value >= 0):
-            return _damaged(key, f"{sample.name} {sample.value}")
+        if damage := _damage(sample.name, sample.value, position):
+            return _damaged(key, damage)
         if match[1] != "accepted_tokens_per_pos":
             values[key][match[1]] = round(sample.value)
         elif position is not None and position.isdecimal():
-            if len(position) > len(str(_MOST_POSITIONS)) or int(position) >= _MOST_POSITIONS:
-                return _damaged(key, f"a position {position[:20]}")
             positions[key][int(position)] = round(sample.value)
     if not values:
         return _without_speculation(text)
@@ -335,6 +333,17 @@ def _without_speculation(text: str) -> Scrape:
         problem=Problem.NO_SPECULATION,
         sentence=_("the metrics have no speculation series: speculation is off"),
     )
+
+
+def _damage(name: str, value: float, position: str | None) -> str | None:
+    """Return what no counter can be, or no position; None where all is well."""
+    if not (math.isfinite(value) and value >= 0):
+        return f"{name} {value}"
+    if position is None or not position.isdecimal():
+        return None
+    if len(position) > len(str(_MOST_POSITIONS)) or int(position) >= _MOST_POSITIONS:
+        return _("a position {position}").format(position=position[:20])
+    return None
 
 
 def _damaged(labels: tuple[tuple[str, str], ...], what: str) -> Scrape:
