@@ -220,7 +220,8 @@ def _record(number: int, answer: Answer, error: str | None) -> RequestRecord:
 
 def _split(text: str) -> Iterator[str]:
     """Yield streams: each ends with its [DONE], or with the text."""
-    rest = text
-    while rest.strip():
-        stream, done, rest = rest.partition(_DONE)
-        yield stream + done + ("\n\n" if done else "")
+    *whole, rest = text.split(_DONE)
+    for stream in whole:
+        yield f"{stream}{_DONE}\n\n"
+    if rest.strip():
+        yield rest
