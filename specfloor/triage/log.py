@@ -1,14 +1,13 @@
 """Server logs: what each server in them drafted and accepted, over time and per engine."""
 
 import itertools
-import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
 
 from specfloor.catalog.model import LogLine
-from specfloor.triage.evidence import Failure, Part, Run, Speed
+from specfloor.triage.evidence import Part, Run, Speed
 from specfloor.triage.failures import failure_in
 from specfloor.triage.foreign import software_of_log
 from specfloor.triage.log_lines import (
@@ -27,19 +26,15 @@ from specfloor.triage.log_lines import (
     parse_window,
     unwrapped,
 )
+from specfloor.triage.log_runs import OpenRun, Server, runs_of, speed_of, with_facts
 from specfloor.triage.log_scan import LogScan, Mark, Marker
 from specfloor.triage.source import BLOCK, Source
 from specfloor.triage.tally import Tally, total
-from specfloor.triage.timeline import Timeline
 
 _L = TypeVar("_L", WindowLine, CumulativeLine)
 
 _MOST_BROKEN = 24
 """Lines over which a terminal may have broken one: a line of k = 15 at 24 columns."""
-_MOST_SPEEDS = 4096
-_BUSY_LEAST = 2
-"""Lines with tokens and no drafts before an engine counts as generating without drafts: the first
-window after a start may hold nothing but a prefill."""
 _POSITIONS_LAST = ("v1-0.9", "v1-0.10.2")
 _CLOSING = " \t\r]}"  # of JSON that holds the lines
 _OURS = (b"EngineCore", b"EngineDeadError", b"vllm")
@@ -121,80 +116,13 @@ def _read(blocks: Iterable[bytes], k: int | None, *, everywhere: bool = False) -
     return reader
 
 
-class _Engine:
-    """What one engine of one run did."""
-
-    def __init__(self) -> None:
-        self.timeline = Timeline()
-        self.busy = 0
-        self.speeds: list[float] = []
-        self.running: list[int] = []
-
-    def works(self, speed: float, running: int) -> None:
-        self.busy += 1
-        self.speeds.append(speed)
-        self.running.append(running)
-        if len(self.speeds) > _MOST_SPEEDS:
-            self.speeds, self.running = self.speeds[::2], self.running[::2]
-
-
-class _Run:
-    """One server run while it is read."""
-
-    def __init__(self, facts: StartFacts, at: int) -> None:
-        self.facts = facts
-        self.first = self.last = at
-        self.engines: dict[str, _Engine] = {}
-        self.unnamed = _Engine()
-        self.timeline = Timeline()
-        self.counters: Tally | None = None
-        self.positions = 0
-        self.failure: Failure | None = None
-        self.current: _Engine | None = None
-
-    def engine(self, label: str | None) -> _Engine:
-        if label is None:
-            return self.unnamed
-        return self.engines.setdefault(label, _Engine())
-
-    def add(self, part: Part) -> None:
-        self.timeline.add(part)
-        if self.current is not None:
-            self.current.timeline.add(part)
-
-
-class _Server:
-    """Every run of one writer of the log, by the process that reports."""
-
-    def __init__(self) -> None:
-        self.runs: list[tuple[str, str, _Run]] = []
-        self.open: dict[tuple[str, str], _Run] = {}
-        self.starting: StartFacts | None = None
-        self.facts = StartFacts()
-        self.failed_starts: list[tuple[int, Run]] = []
-
-    def run(self, process: str, pid: str, at: int) -> _Run:
-        run = self.open.get((process, pid))
-        if run is None or self.starting is not None:
-            self.facts, self.starting = self.starting or self.facts, None
-            run = self.anew(process, pid, at)
-        run.last = at
-        return run
-
-    def anew(self, process: str, pid: str, at: int) -> _Run:
-        run = _Run(self.facts, at)
-        self.open[process, pid] = run
-        self.runs.append((process, pid, run))
-        return run
-
-
 class _Reader:
     """Puts the marks of a log together."""
 
     def __init__(self, k: int | None) -> None:
         self.k = k
         self.marks = 0
-        self.servers: dict[str, _Server] = {}
+        self.servers: dict[str, Server] = {}
         self.formats: dict[LogLine, None] = {}
         self.windows = self.empty = self.incomplete = self.throughputs = self.contradictory = 0
         self.contradiction: str | None = None
@@ -213,7 +141,7 @@ class _Reader:
         """Take the next mark."""
         self.marks += 1
         prefix = parse_prefix(mark.before, mark.before + mark.text)
-        server = self.servers.setdefault(prefix.source, _Server())
+        server = self.servers.setdefault(prefix.source, Server())
         match mark.marker:
             case Marker.THROUGHPUT:
                 self._take_throughput(server, prefix, mark)
@@ -224,7 +152,7 @@ class _Reader:
             case Marker.CUMULATIVE:
                 self._take_cumulative(server, prefix, mark)
 
-    def _take_throughput(self, server: _Server, prefix: Prefix, mark: Mark) -> None:
+    def _take_throughput(self, server: Server, prefix: Prefix, mark: Mark) -> None:
         self.throughputs += 1
         line = parse_throughput(mark.before, mark.text)
         run = server.run(prefix.process, prefix.pid, self.marks)
@@ -232,7 +160,7 @@ class _Reader:
         if line.generation_tok_s:
             run.current.works(line.generation_tok_s, line.running or 0)
 
-    def _take_start(self, server: _Server, mark: Mark) -> None:
+    def _take_start(self, server: Server, mark: Mark) -> None:
         facts = parse_start(mark.text)
         if mark.marker is Marker.ENGINE_START:
             place = mark.preceding.rfind(Marker.SERVER_START.value)
@@ -242,7 +170,7 @@ class _Reader:
         self._note_failure(server, mark.preceding)
         server.starting = (server.starting or StartFacts()).merged(facts)
 
-    def _take_window(self, server: _Server, prefix: Prefix, mark: Mark) -> None:
+    def _take_window(self, server: Server, prefix: Prefix, mark: Mark) -> None:
         line, problem = _whole(mark, parse_window)
         if line is None:
             self.incomplete += begins_metrics(mark.text)
@@ -264,7 +192,7 @@ class _Reader:
             self.rated += 1
         self._add(run, line.tally(self.k or run.facts.k), prefix.at, line.seconds)
 
-    def _take_cumulative(self, server: _Server, prefix: Prefix, mark: Mark) -> None:
+    def _take_cumulative(self, server: Server, prefix: Prefix, mark: Mark) -> None:
         line, problem = _whole(mark, parse_cumulative)
         if line is None:
             self.incomplete += begins_metrics(mark.text)
@@ -290,18 +218,18 @@ class _Reader:
         self.contradictory += 1
         self.contradiction = self.contradiction or problem
 
-    def _add(self, run: _Run, tally: Tally, at: float | None, seconds: float | None) -> None:
+    def _add(self, run: OpenRun, tally: Tally, at: float | None, seconds: float | None) -> None:
         self.windows += 1
         self.first = self.first or tally
         self.last = tally
         run.add(Part(tally, at, seconds))
 
-    def _note_failure(self, server: _Server, tail: bytes) -> None:
+    def _note_failure(self, server: Server, tail: bytes) -> None:
         """Note how what came last failed, before a new start or at the end of the log."""
         if server.starting is not None:
             if failure := failure_in(tail, 0):
                 run = Run(tally=None, served=False, failure=failure)
-                server.failed_starts.append((self.marks, _with_facts(run, server.starting)))
+                server.failed_starts.append((self.marks, with_facts(run, server.starting)))
                 server.starting = None
             return
         latest = max((run for _, _, run in server.runs), key=lambda run: run.last, default=None)
@@ -323,13 +251,13 @@ class _Reader:
         """Take a log without any mark: somebody may have kept only what an engine died of."""
         failure = failure_in(text, 0) if any(word in text for word in _OURS) else None
         if failure:
-            server = self.servers.setdefault("", _Server())
+            server = self.servers.setdefault("", Server())
             server.failed_starts.append((0, Run(tally=None, failure=failure)))
 
     def reading(self, name: str, software: str | None) -> LogReading:
         """Return what was read."""
         servers = {
-            source: _runs(server)
+            source: runs_of(server)
             for source, server in self.servers.items()
             if server.runs or server.failed_starts
         }
@@ -347,7 +275,7 @@ class _Reader:
             first_window=self.first,
             last_window=self.last,
             mean_of_window_rates=self.rates / self.rated if self.rated else None,
-            speed=_speed(run for s in self.servers.values() for _, _, run in s.runs),
+            speed=speed_of(run for s in self.servers.values() for _, _, run in s.runs),
             software=software,
         )
 
@@ -388,80 +316,3 @@ def _lines_of(tail: bytes, source: str) -> bytes:
         return parse_prefix(text, text).source
 
     return b"".join(line for line in tail.splitlines(keepends=True) if written_by(line) == source)
-
-
-def _runs(server: _Server) -> tuple[Run, ...]:
-    """Return the runs in order; processes that report at the same time are one server run."""
-    groups: list[list[tuple[str, str, _Run]]] = []
-    until = -1
-    for one in server.runs:
-        together = groups and one[2].first <= until
-        if together and one[:2] not in (other[:2] for other in groups[-1]):
-            groups[-1].append(one)
-        else:
-            groups.append([one])
-        until = max(until, one[2].last)
-    ordered = [(group[0][2].first, _joined(group)) for group in groups]
-    return tuple(run for _, run in sorted((*ordered, *server.failed_starts), key=lambda o: o[0]))
-
-
-def _joined(group: Sequence[tuple[str, str, _Run]]) -> Run:
-    names = [process for process, _, _ in group]
-    engines: dict[str, list[_Engine]] = {}
-    for process, pid, run in group:
-        # several servers may write into one log; the API servers of one are numbered by name
-        several = names.count(process) > 1
-        for label, engine in run.engines.items():
-            engines.setdefault(f"pid {pid}/{label}" if several else label, []).append(engine)
-    parts = [part for _, _, run in group for part in run.timeline.parts]
-    if len(group) > 1:
-        parts.sort(key=lambda part: part.at or 0.0)
-    tallies = {
-        label: total(part.tally for engine in found for part in engine.timeline.parts)
-        for label, found in engines.items()
-    }
-    silent = [label for label, tally in tallies.items() if tally is None]
-    found = Run(
-        tally=total(part.tally for part in parts),
-        engines=dict(sorted(tallies.items())),
-        parts=tuple(parts),
-        engine_parts={label: _parts(found) for label, found in engines.items()},
-        generating=tuple(
-            label for label in silent if sum(e.busy for e in engines[label]) >= _BUSY_LEAST
-        ),
-        failure=next((run.failure for _, _, run in group if run.failure), None),
-    )
-    facts = StartFacts()
-    for _, _, run in group:
-        facts = facts.merged(run.facts)
-    return _with_facts(found, facts)
-
-
-def _with_facts(run: Run, facts: StartFacts) -> Run:
-    return msgspec.structs.replace(
-        run,
-        version=facts.version,
-        model=facts.model,
-        method=facts.method,
-        k=facts.k,
-        speculates=facts.speculates,
-    )
-
-
-def _parts(engines: Sequence[_Engine]) -> tuple[Part, ...]:
-    parts = [part for engine in engines for part in engine.timeline.parts]
-    return tuple(parts if len(engines) == 1 else sorted(parts, key=lambda part: part.at or 0.0))
-
-
-def _speed(runs: Iterable[_Run]) -> Speed | None:
-    """Return the speed of the last run that shows one, summed over its engines."""
-    for run in reversed(list(runs)):
-        named = {n: e for n, e in run.engines.items() if n != "aggregated"} or run.engines
-        working = [engine for engine in (*named.values(), run.unnamed) if engine.speeds]
-        if working:
-            return Speed(
-                mean=sum(statistics.fmean(engine.speeds) for engine in working),
-                typical=sum(statistics.median(engine.speeds) for engine in working),
-                running=sum(statistics.fmean(engine.running) for engine in working),
-            )
-    return None
