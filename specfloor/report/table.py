@@ -89,8 +89,10 @@ def _acceptance(judgement: AcceptanceJudgement | None) -> str:
 def _acceptance_floor(judgement: AcceptanceJudgement | None) -> str:
     if judgement is None or judgement.floor is None:
         return NOTHING
-    unit = " length" if judgement.floor.quantity is Quantity.ACCEPTANCE_LENGTH else ""
-    return f"{judgement.floor.value:.3f}{unit}"
+    value = f"{judgement.floor.value:.3f}"
+    if judgement.floor.quantity is Quantity.ACCEPTANCE_LENGTH:
+        return _("{value} length").format(value=value)
+    return value
 
 
 def _speedup(judgement: SpeedJudgement | None) -> str:
