@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -36,6 +37,9 @@ _PACKAGES = (
     "pytest-benchmark",
     "scipy",
 )
+
+_SAID = 120
+"""Characters of what a failing npu-smi says that are quoted."""
 
 
 @speaking(ENGLISH)  # it goes on record
@@ -138,13 +142,19 @@ def _device_flags(table: NpuTable) -> list[HostFlag]:
 
 
 def _npu_smi() -> NpuTable:
-    """Return the table of devices; with an error where there are NPUs and it cannot be had."""
+    """Return the table of devices; with an error where it should be had and cannot.
+
+    That is where there are NPUs, or the program itself, which the driver brings.
+    """
     output = run_program(["npu-smi", "info"], timeout_s=NPU_SMI_S)
     table = read_npu_smi(output.text)
     if table is not None and not output.problem:
         return table
+    said = output.text.strip().partition("\n")[0][:_SAID]
     problem = output.problem or "npu-smi info printed no table of devices"
-    return NpuTable(error=problem if has_npu() else None)
+    if said and said.isprintable() and not output.problem:
+        problem = f"npu-smi info printed no table of devices ({said})"
+    return NpuTable(error=problem if has_npu() or shutil.which("npu-smi") else None)
 
 
 def _firmware(table: NpuTable) -> str | None:

@@ -58,8 +58,9 @@ def run_program(
                 break
         problem = None
         if process.poll() is None:
-            stopped = "was stopped" if stop.is_set() else f"did not answer within {timeout_s:g} s"
-            problem = f"{argv[0]} {stopped}"
+            problem = f"{argv[0]} did not answer within {timeout_s:g} s"
+            if stop.is_set():
+                problem = f"{argv[0]} was stopped"
             _kill(process)
         file.seek(0)
         return Output(file.read().decode("utf-8", "replace"), problem)

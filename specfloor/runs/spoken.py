@@ -64,6 +64,10 @@ RECORDED = (
         "ascend_toolkit_install.info"
     ),
     N_("not every device is well ({devices})"),
+    N_("{program} cannot be run: {why}"),
+    N_("{program} did not answer within {seconds} s"),
+    N_("npu-smi info printed no table of devices"),
+    N_("npu-smi info printed no table of devices ({said})"),
     N_("the memory of NPU {npus} is full"),
 )
 """Sentences of records, the longer of two that begin alike behind the shorter."""

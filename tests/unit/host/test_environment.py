@@ -85,6 +85,19 @@ def test_an_npu_host_without_cann_is_flagged(monkeypatch, tmp_path):
     assert found.flags[1].message == "npu-smi cannot be run: No such file or directory"
 
 
+@pytest.mark.parametrize("says", ["libdcmi.so: cannot open shared object file", ""])
+def test_an_npu_smi_that_is_there_and_fails_is_flagged_without_a_device_too(
+    monkeypatch, tmp_path, says
+):
+    program = tmp_path / "npu-smi"
+    program.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 1\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (flag,) = describe_environment(variables={}, root=tmp_path).flags
+    told = f" ({says})" if says else ""
+    assert flag.message == f"npu-smi info printed no table of devices{told}"
+
+
 @pytest.mark.parametrize(
     ("vllm", "flagged"), [("0.23.0+empty", []), ("0.22.1", ["version_pair"]), ("", [])]
 )
