@@ -151,30 +151,29 @@ def extract_logs(
 
 def extract_metrics(readings: Sequence[MetricsReading], given_k: int | None) -> MetricsExtract:
     """Return what the scrapes of some servers say, one reading each."""
+    if len(readings) > 1:
+        return _of_servers(readings)
+    return _of_server(readings[0], given_k)
+
+
+def _of_servers(readings: Sequence[MetricsReading]) -> MetricsExtract:
     by_role = {reading.role: totals_of(reading.tally) for reading in readings}
     builds = {role: found for role, found in by_role.items() if role in (OLD, NEW)}
-    rates = [found.acceptance_rate if found else None for found in builds.values()]
-    k = max((reading.k for reading in readings if reading.k), default=None)
-    software = next((r.software for r in readings if r.software), None)
-    names = next((r.names for r in readings if r.names), None)
-    if len(readings) > 1:
-        own = [r for r in readings if r.role not in COMPARED_WITH]
-        delta: float | UnsetType = UNSET
-        if len(builds) == 2 and None not in rates:
-            old, new = (builds[role] for role in (OLD, NEW))
-            assert old is not None
-            assert new is not None
-            delta = ((new.acceptance_rate or 0) - (old.acceptance_rate or 0)) * 100
-        return MetricsExtract(
-            k=k,
-            totals=totals_of(total(r.tally for r in own)),
-            names=names,
-            by_role=UNSET if len(builds) == len(readings) else by_role,
-            by_build=builds if len(builds) == 2 else UNSET,
-            delta_points=delta,
-            engine_software=software or UNSET,
-        )
-    (reading,) = readings
+    rates = {role: found.acceptance_rate if found else None for role, found in builds.items()}
+    old, new = rates.get(OLD), rates.get(NEW)
+    own = [r for r in readings if r.role not in COMPARED_WITH]
+    return MetricsExtract(
+        k=max((reading.k for reading in readings if reading.k), default=None),
+        totals=totals_of(total(r.tally for r in own)),
+        names=next((r.names for r in readings if r.names), None),
+        by_role=UNSET if len(builds) == len(readings) else by_role,
+        by_build=builds if len(builds) == 2 else UNSET,
+        delta_points=UNSET if old is None or new is None else (new - old) * 100,
+        engine_software=next((r.software for r in readings if r.software), None) or UNSET,
+    )
+
+
+def _of_server(reading: MetricsReading, given_k: int | None) -> MetricsExtract:
     several = len(reading.models) > 1
     engines = {e.engine: tally_of(e) if e.steps else None for e in reading.engines}
     parts = tuple(Part(tally) for tally in reading.intervals)
@@ -184,9 +183,9 @@ def extract_metrics(readings: Sequence[MetricsReading], given_k: int | None) -> 
     if reading.gauges and totals is None and reading.gauges.draft_acceptance_rate is not None:
         totals = Totals(None, None, None, reading.gauges.draft_acceptance_rate, None)
     return MetricsExtract(
-        k=k or (given_k if totals else None),
+        k=reading.k or (given_k if totals else None),
         totals=totals,
-        names=names,
+        names=reading.names or None,
         by_engine={name: totals_of(t) for name, t in engines.items()}
         if len(engines) > 1 and not several
         else UNSET,
@@ -211,7 +210,7 @@ def extract_metrics(readings: Sequence[MetricsReading], given_k: int | None) -> 
         if reading.gauges
         else UNSET,
         since_start=True if reading.single and reading.problem is None else UNSET,
-        engine_software=software or UNSET,
+        engine_software=reading.software or UNSET,
         change_points=changes(parts) or UNSET,
     )
 
