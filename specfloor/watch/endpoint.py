@@ -3,6 +3,7 @@
 import http.client
 import math
 import re
+import time
 import urllib.parse
 import urllib.request
 from collections import defaultdict
@@ -25,6 +26,8 @@ _LOAD = re.compile(
 )
 _LOAD_NAME = re.compile(r"vllm[:_](?:num_requests_)?(running|waiting|generation_tokens)(?:_total)?")
 _MOST_BYTES = 1 << 26
+_BLOCK = 1 << 16
+_LONGEST_REASON = 200
 # as for a server of this host: an address inside a cluster is not behind the environment's proxy
 _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
@@ -90,16 +93,38 @@ def metrics_url(text: str) -> str:
 
 
 def fetch(url: str, timeout_s: float, renames: Sequence[Rename] = ()) -> Sample:
-    """Read an endpoint once; one that does not answer is a problem of the scrape, not an error."""
+    """Read an endpoint once; one that does not answer is a problem of the scrape, not an error.
+
+    ``timeout_s`` is for each wait, and for the whole answer: one that trickles in is none.
+    """
+    until = time.monotonic() + timeout_s
     try:
         with _open(url, timeout=timeout_s) as response:
             if response.status == HTTPStatus.OK:
-                return read_sample(response.read(_MOST_BYTES).decode(errors="replace"), renames)
+                return read_sample(_body(response, until).decode(errors="replace"), renames)
             reason = f"HTTP {response.status}"
     except (OSError, http.client.HTTPException) as error:
         cause = getattr(error, "reason", error)
         reason = getattr(cause, "strerror", None) or str(error) or type(error).__name__
+    # it may quote what the server sent
+    reason = "".join(sign if sign.isprintable() else " " for sign in reason)
+    reason = " ".join(reason.split())[:_LONGEST_REASON]
     return Sample(Scrape(problem=Problem.NO_ANSWER, sentence=f"gives no metrics ({reason})"))
+
+
+def _body(response: http.client.HTTPResponse, until: float) -> bytes:
+    """Return the whole body; OSError when it is cut, too late or too long, for half is no body."""
+    parts, size = [], 0
+    while block := response.read1(_BLOCK):
+        parts.append(block)
+        size += len(block)
+        if size > _MOST_BYTES:
+            raise OSError(f"an answer of over {_MOST_BYTES >> 20} MB")
+        if time.monotonic() > until:
+            raise TimeoutError("the answer came too slowly")
+    if response.length:
+        raise OSError(f"the answer broke off {response.length} bytes before its end")
+    return b"".join(parts)
 
 
 def read_sample(text: str, renames: Sequence[Rename] = ()) -> Sample:

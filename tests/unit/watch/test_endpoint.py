@@ -1,5 +1,7 @@
 import http.server
+import itertools
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -78,10 +80,12 @@ def serve():
     """Start a server that gives an answer; return its address."""
     servers = []
 
-    def start(status, body):
+    def start(status, body, **headers):
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name.replace("_", "-"), value)
                 self.end_headers()
                 self.wfile.write(body)
 
@@ -103,6 +107,25 @@ def test_over_http(serve, monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     url = serve(200, metrics(engine(10, (8, 5))).encode())
     assert fetch(url, 5).scrape.engines[0].accepted == 13
+
+
+def test_half_an_answer_is_no_answer(serve, monkeypatch):
+    body = metrics(engine(10, (8, 5))).encode()
+    for count, problem in ((0, None), (7, "the answer broke off 7 bytes before its end")):
+        scrape = fetch(serve(200, body, Content_Length=str(len(body) + count)), 5).scrape
+        assert scrape.sentence == (f"gives no metrics ({problem})" if problem else "")
+    times = itertools.count(0, 100)
+    monkeypatch.setattr("specfloor.watch.endpoint.time", SimpleNamespace(monotonic=times.__next__))
+    assert "the answer came too slowly" in fetch(serve(200, body), 5).scrape.sentence
+    monkeypatch.undo()
+    monkeypatch.setattr("specfloor.watch.endpoint._MOST_BYTES", len(body) - 1)
+    assert "an answer of over" in fetch(serve(200, body), 5).scrape.sentence
+
+
+def test_what_a_server_sends_does_not_get_to_the_terminal_as_it_is(serve):
+    scrape = fetch(serve(302, b"", Location="/metrics"), 5).scrape
+    assert "redirect" in scrape.sentence
+    assert scrape.sentence.isprintable()
 
 
 def test_what_gives_no_metrics_is_said_and_no_error(serve):
