@@ -67,10 +67,13 @@ def lines_of(entries: Iterable[Entry], wanted: Wanted = Wanted()) -> tuple[Line,
     """
     spots: dict[tuple[str, Quantity, str], list[Spot]] = defaultdict(list)
     about: dict[tuple[str, Quantity, str], tuple[Entry, Mapping[str, str]]] = {}
+    beside: dict[tuple[str, Quantity], list[Mapping[str, str]]] = defaultdict(list)
     for entry in entries:
         for quantity, point in _points(entry):
             key = (entry.cell.pair_id, quantity, line_of(entry.cell, point))
-            about.setdefault(key, (entry, point.conditions))
+            if key not in about:
+                about[key] = entry, point.conditions
+                beside[key[:2]].append(point.conditions)
             if wanted.release in (None, entry.cell.release):
                 spots[key].append(_spot(entry, point))
     found = []
@@ -82,7 +85,6 @@ def lines_of(entries: Iterable[Entry], wanted: Wanted = Wanted()) -> tuple[Line,
             and wanted.method in (None, entry.cell.method)
             and wanted.line in (None, name)
         ):
-            others = [c for k, (_, c) in about.items() if k[:2] == key[:2]]
             found.append(
                 Line(
                     name,
@@ -91,7 +93,7 @@ def lines_of(entries: Iterable[Entry], wanted: Wanted = Wanted()) -> tuple[Line,
                     entry.cell.method,
                     quantity,
                     dict(under),
-                    _apart(under, others),
+                    _apart(under, beside[key[:2]]),
                     tuple(spots[key]),
                 )
             )
