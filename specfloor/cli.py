@@ -35,6 +35,14 @@ class LazyCommands(click.Group):
         use(language_of(os.environ))
         return super().parse_args(ctx, _lang_first(args))
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; whoever stops reading its output has not been told a result."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _drop_output()
+            return Exit.UNDECIDED
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names of all commands."""
         modules = [module.name for module in pkgutil.iter_modules(commands.__path__)]
@@ -119,7 +127,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # a terminal need not know every character
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = cli.main(standalone_mode=False)
+        code = cli.main(prog_name="specfloor", standalone_mode=False)
     except UsageError as error:
         click.echo(f"specfloor: {error}", err=True)
         code = Exit.USAGE

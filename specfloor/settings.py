@@ -88,7 +88,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             ("--workloads-dir", self.workloads_dir),
         ):
             if not folder.is_dir():
-                raise UsageError(f"{option} {folder} is no folder")
+                raise UsageError(
+                    f"{option} {folder} is no folder; name the suite's, for `specfloor plan` and "
+                    "`specfloor bisect` with --fixtures"
+                )
         for route in self.routes.values():
             if isinstance(route, PythonRoute) and route.path and not shutil.which(route.path):
                 raise UsageError(

@@ -71,8 +71,10 @@ def read_list(path: Path) -> tuple[Entry, ...]:
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--list {path} cannot be read ({error})") from None
+    except OSError as error:
+        raise UsageError(f"--list {path} cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"--list {path} is not UTF-8; convert the file to it") from None
     entries: dict[str, Entry] = {}
     for number, line in enumerate(lines, 1):
         words = line.partition("#")[0].split(maxsplit=1)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import tomlkit
+from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Table
 
 from specfloor.catalog import load_catalog
@@ -17,6 +18,7 @@ from specfloor.judge.floors import Floor, Quantity, Scope, read_floors
 from specfloor.judge.proposals import Origin, Proposal, propose
 from specfloor.judge.run import RunResult
 from specfloor.runs.records import RunInfo
+from specfloor.whole import write_whole
 
 _SCOPE = Scope.__struct_fields__
 
@@ -78,13 +80,10 @@ def write_floors(proposals: Iterable[Proposal], files: Iterable[Path], fresh: Pa
     Comments and the order of entries stay. Returns the files that changed.
 
     Raises:
-        UsageError: a file cannot be written, or none of ``files`` holds a floor to be replaced.
+        UsageError: a file cannot be read or written, or none of ``files`` holds a floor to be
+            replaced.
     """
-    documents = {
-        path: tomlkit.parse(path.read_text(encoding="utf-8"))
-        for path in {*files, fresh}
-        if path.exists()
-    }
+    documents = {path: _read(path) for path in {*files, fresh} if path.exists()}
     documents.setdefault(fresh, tomlkit.document())
     changed: dict[Path, None] = {}
     for proposal in proposals:
@@ -97,10 +96,21 @@ def write_floors(proposals: Iterable[Proposal], files: Iterable[Path], fresh: Pa
         changed[path] = None
     for path in changed:
         try:
-            path.write_text(_spaced(tomlkit.dumps(documents[path])), encoding="utf-8")
+            write_whole(path, _spaced(tomlkit.dumps(documents[path])).encode())
         except OSError as error:
             raise UsageError(f"floor file {path} cannot be written ({error.strerror})") from None
     return list(changed)
+
+
+def _read(path: Path) -> tomlkit.TOMLDocument:
+    try:
+        return tomlkit.parse(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"floor file {path} cannot be read ({error.strerror})") from None
+    except (UnicodeDecodeError, TOMLKitError) as error:
+        raise UsageError(
+            f"floor file {path} is not TOML ({error}); mend it, or name another with --into"
+        ) from None
 
 
 def _spaced(text: str) -> str:

@@ -77,7 +77,10 @@ def run(
                 due = max(due + settings.period_s, clock())
                 sleep(max(0.0, due - clock()))
             samples = read()
-            view = watch.take(clock(), samples)
+            at = clock()
+            if not taken:
+                due = at  # a first answer that comes late must not shorten the first window
+            view = watch.take(at, samples)
             taken += 1
             answering = all(endpoint.problem is None for endpoint in view.endpoints)
             if settings.floor is not None:

@@ -219,6 +219,17 @@ def test_what_is_wrong_with_the_streams_is_one_sentence(arguments, streams, code
     assert done.stderr.count("\n") == bool(told)
 
 
+def test_output_that_nobody_reads_is_no_fail():
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing) as pipe:
+        command = [sys.executable, "-m", "specfloor", "families"]
+        done = subprocess.run(
+            command, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False, timeout=60
+        )
+    assert (done.returncode, done.stderr) == (10, "")
+
+
 @pytest.mark.parametrize(("number", "code"), [(errno.EACCES, 4), (errno.ENOSPC, 4)])
 def test_a_file_that_the_system_refuses_is_one_sentence(number, code, specfloor, monkeypatch):
     def refuse():

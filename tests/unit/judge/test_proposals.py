@@ -1,10 +1,13 @@
 """Floors from a run: they rise by themselves and fall only for a reason."""
 
 import datetime
+import errno
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from specfloor.errors import UsageError
 from specfloor.judge.floors import Quantity, read_floors
 from specfloor.judge.floors_file import write_floors
 from specfloor.judge.proposals import Origin, propose
@@ -188,6 +191,32 @@ def test_writing_twice_keeps_the_whole_history(tmp_path):
     write_floors(lowered[:1], [path], path)
     (written,) = read_floors([path]).floors
     assert [former.value for former in written.history] == [0.5, proposals[0].new.value]
+
+
+@pytest.mark.parametrize("content", [b"root:x:0", b"\xff"])
+def test_a_file_that_is_no_toml_is_said_and_left_as_it_is(content, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_bytes(content)
+    proposals, _ = proposed(report_only("speedup", family="another"))
+    with pytest.raises(UsageError, match=r"floor file .*mine\.toml is not TOML"):
+        write_floors(proposals, [], path)
+    assert path.read_bytes() == content
+
+
+def test_a_floor_file_that_cannot_be_written_keeps_its_floors(tmp_path, monkeypatch):
+    path = tmp_path / "cpu.toml"
+    path.write_text(FILE)
+    proposals, _ = proposed(*read_floors([path]).entries)
+
+    def full(self, data):
+        with self.open("wb") as file:
+            file.write(data[:10])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(UsageError, match=r"cannot be written .No space left"):
+        write_floors(proposals, [path], path)
+    assert path.read_text() == FILE
 
 
 def test_a_new_floor_starts_a_file(tmp_path):

@@ -23,13 +23,18 @@ OTHER = "http://b:2/metrics"
 
 @pytest.fixture
 def watch(monkeypatch):
-    """Run the command over readings, one a period; an interrupt follows the last."""
+    """Run the command over readings, one a period; an interrupt follows the last.
 
-    def run(*arguments, readings, url="a:1"):
+    The first answer takes ``late`` seconds.
+    """
+
+    def run(*arguments, readings, url="a:1", late=0.0):
         now = [1_790_000_000.0]
         left = list(readings)
 
         def fetch(url, timeout_s, renames):
+            if len(left) == len(readings):
+                now[0] += late
             told = left[0].get(url) if isinstance(left[0], dict) else left[0]
             return read_sample(told, renames) if isinstance(told, str) else told
 
@@ -71,6 +76,14 @@ def test_once_reads_twice(watch):
     text, exit_code = watch("--once", "--period", "1m", readings=HEALTHY)
     assert "rate 60.0% over 60 s" in text
     assert "watched 60 s: 2 readings" in text
+    assert exit_code == 0
+
+
+def test_a_first_answer_that_is_late_does_not_shorten_the_window(watch):
+    text, exit_code = watch(
+        "--once", "--period", "1m", "--floor", "0.5", readings=HEALTHY, late=20.0
+    )
+    assert "the floor of 50.0% held in 1 windows" in text
     assert exit_code == 0
 
 
