@@ -9,7 +9,7 @@ from specfloor.i18n import N_, _
 from specfloor.judge.evidence import ArmEvidence, CellEvidence
 from specfloor.judge.floors import Floor, ReportOnly
 from specfloor.judge.mixed import Slo
-from specfloor.judge.outputs import OutputAgreement
+from specfloor.judge.same_text import OutputAgreement
 from specfloor.judge.times import Clock
 from specfloor.judge.verdict import (
     ALPHA,

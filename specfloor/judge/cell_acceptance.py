@@ -26,7 +26,7 @@ from specfloor.judge.evidence import Block, CellEvidence
 from specfloor.judge.figures import figures_of
 from specfloor.judge.floors import Floor, Quantity, ReportOnly
 from specfloor.judge.looping import answer_loops
-from specfloor.judge.outputs import compare_outputs
+from specfloor.judge.same_text import compare_outputs
 from specfloor.judge.verdict import Verdict
 from specfloor.runs.records import FindingRecord, Purpose
 from specfloor.runs.spoken import spoken

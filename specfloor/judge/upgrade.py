@@ -11,7 +11,6 @@ from specfloor.engines.command import method_of
 from specfloor.i18n import N_, _
 from specfloor.judge.cell import FAILED_ALLOWED, Rule
 from specfloor.judge.evidence import ArmEvidence, Block, CellEvidence
-from specfloor.judge.outputs import generated
 from specfloor.judge.paired import (
     LAUNCH_SD,
     Launches,
@@ -20,6 +19,7 @@ from specfloor.judge.paired import (
     judge_upgrade,
     pair_values,
 )
+from specfloor.judge.same_text import generated
 from specfloor.judge.times import clock_for, time_per_token
 from specfloor.judge.verdict import Change, UpgradeVerdict, Verdict
 from specfloor.runs.records import FindingRecord, Purpose, RequestRecord

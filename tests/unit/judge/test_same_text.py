@@ -1,7 +1,7 @@
 import msgspec
 
 from specfloor.cells import OFF
-from specfloor.judge.outputs import OutputAgreement, compare_outputs
+from specfloor.judge.same_text import OutputAgreement, compare_outputs
 from specfloor.runs.records import RequestRecord, ToolCall
 from tests.unit.builders import CELL, natural
 
