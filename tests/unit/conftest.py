@@ -1,10 +1,10 @@
-"""Every test begins in English and in a plain environment, whatever is set or was asked before."""
+"""What all tests share: each begins in English and in a plain environment, whatever is set."""
 
 import os
 
 import pytest
 
-from specfloor import i18n
+from specfloor import cli, i18n
 from specfloor.catalog.environment_names import PREFIXES
 
 NOTICED = (
@@ -20,3 +20,17 @@ def _plainly(monkeypatch):
         if name.startswith(NOTICED):
             monkeypatch.delenv(name)
     i18n.use(i18n.ENGLISH)
+
+
+@pytest.fixture
+def typed(monkeypatch, capsys):
+    """Run ``specfloor`` as it is typed; return the exit code, the output and the errors."""
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["specfloor", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        return ended.value.code or 0, out, err
+
+    return run

@@ -9,7 +9,7 @@ import sys
 import msgspec
 import pytest
 
-from specfloor import __version__, cli
+from specfloor import __version__
 from specfloor.cells import OFF
 from specfloor.judge.run import Basis, Wanted, write_basis
 from specfloor.runs.records import Purpose
@@ -34,18 +34,10 @@ DEAD = both_arms(on={"accepted": (0,) * 10})
 
 
 @pytest.fixture
-def specfloor(monkeypatch, capsys):
+def specfloor(monkeypatch, typed):
     """Run the command line on the small catalogue; return exit code, output and errors."""
     monkeypatch.setattr("specfloor.commands.report.load_catalog", catalog)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["specfloor", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-
-    return run
+    return typed
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 """``specfloor compare`` as typed, on stored runs."""
 
 import json
-import sys
 
 import msgspec
 import pytest
 
-from specfloor import cli
 from specfloor.catalog import load_catalog
 from specfloor.judge.run import Basis, Wanted, write_basis
 from specfloor.runs.records import Purpose
@@ -37,14 +35,10 @@ def stored(tmp_path):
 
 
 @pytest.fixture
-def compare(monkeypatch, capsys):
+def compare(monkeypatch, typed):
     def run(*arguments, known=catalog):
         monkeypatch.setattr("specfloor.commands.compare.load_catalog", known)
-        monkeypatch.setattr(sys, "argv", ["specfloor", "compare", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
+        return typed("compare", *arguments)
 
     return run
 

@@ -1,12 +1,12 @@
 """The golden file: written from runs, read as references, refused when it is none."""
 
+import functools
 import json
 from importlib import resources
 
 import msgspec
 import pytest
 
-from specfloor import cli
 from specfloor.catalog import load_catalog
 from specfloor.catalog.references import FOLDER, beside, load_references, references_for
 from specfloor.cells import Cell
@@ -207,17 +207,9 @@ def test_the_shipped_schema_is_current():
 
 
 @pytest.fixture
-def specfloor(monkeypatch, capsys):
+def specfloor(monkeypatch, typed):
     monkeypatch.setattr("specfloor.commands.golden.load_catalog", catalog)
-
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["specfloor", "golden", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-
-    return run
+    return functools.partial(typed, "golden")
 
 
 def test_the_command_writes_a_file_and_reads_it_as_references(specfloor, stored, tmp_path, folder):

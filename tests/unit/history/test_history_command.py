@@ -1,12 +1,12 @@
 """``specfloor history`` as typed."""
 
+import functools
 import json
 import sys
 
 import msgspec
 import pytest
 
-from specfloor import cli
 from specfloor.history.index import HISTORY
 from tests.unit.builders import CELL, both_arms, catalog
 from tests.unit.history.builders import elsewhere, encode, entry, store
@@ -15,15 +15,8 @@ GLM52 = msgspec.structs.replace(CELL, release="0.23.0", family="glm-5.2", tier="
 
 
 @pytest.fixture
-def history(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["specfloor", "history", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-
-    return run
+def history(typed):
+    return functools.partial(typed, "history")
 
 
 @pytest.fixture

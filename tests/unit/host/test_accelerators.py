@@ -2,24 +2,11 @@
 
 from pathlib import Path
 
-import pytest
-
 from specfloor.host import environment
 from specfloor.host.environment import describe_environment
 from specfloor.judge.baseline import hardware_class
 
 CASES = Path(__file__).parents[2] / "cases" / "npu_smi"
-
-
-@pytest.fixture
-def npu_smi(tmp_path, monkeypatch):
-    def install(script):
-        program = tmp_path / "npu-smi"
-        program.write_text(f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-
-    return install
 
 
 def test_devices_are_named(npu_smi):

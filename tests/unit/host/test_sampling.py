@@ -36,17 +36,6 @@ def at_once(monkeypatch):
     monkeypatch.setattr(sampling, "_FIRST_S", 0.01)
 
 
-@pytest.fixture
-def npu_smi(tmp_path, monkeypatch):
-    def install(script):
-        program = tmp_path / "npu-smi"
-        program.write_text(f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-
-    return install
-
-
 def take(count, **options):
     """Return the first ``count`` samples and those that the end of the context gave."""
     taken = []

@@ -2,18 +2,13 @@
 
 import pytest
 
-from specfloor import cli
-
 
 @pytest.fixture
-def command(monkeypatch, capsys):
+def command(typed):
     """Run a command in Chinese and return what it prints."""
 
     def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["specfloor", "--lang", "zh", *map(str, arguments)])
-        with pytest.raises(SystemExit):
-            cli.main()
-        out, err = capsys.readouterr()
+        _, out, err = typed("--lang", "zh", *arguments)
         assert err == ""
         return out
 

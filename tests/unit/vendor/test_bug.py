@@ -9,7 +9,6 @@ import tarfile
 import msgspec
 import pytest
 
-from specfloor import cli
 from specfloor.catalog import load_catalog
 from specfloor.cells import OFF, Cell
 from specfloor.judge.run import judge_stored
@@ -40,21 +39,17 @@ SLOW = (floor(0.6), floor(4.0, "speedup"))
 
 
 @pytest.fixture
-def bug(monkeypatch, capsys, tmp_path):
+def bug(monkeypatch, typed, tmp_path):
     """Run the command; return exit code, output, errors, the text, the archive's files."""
     monkeypatch.setattr("specfloor.commands.bug.load_catalog", catalog)
     monkeypatch.setattr("specfloor.commands.bug.platform.node", lambda: "this-host-7")
     text, archive = tmp_path / "out.md", tmp_path / "out.tar.gz"
 
     def run(*arguments):
-        files = ("-o", text, "--archive", archive)
-        monkeypatch.setattr("sys.argv", ["specfloor", "bug", *map(str, (*arguments, *files))])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsys.readouterr()
+        code, out, err = typed("bug", *arguments, "-o", text, "--archive", archive)
         members = unpack(archive.read_bytes()) if archive.exists() else {}
         shown = text.read_text(encoding="utf-8") if text.exists() else ""
-        return ended.value.code or 0, out, err, shown, members
+        return code, out, err, shown, members
 
     return run
 
@@ -286,13 +281,10 @@ def test_files_that_are_attached(bug, tmp_path):
     assert bug(folder, "--attach", tmp_path / "none.txt")[0] == 4
 
 
-def test_files_have_names_in_the_runs_folder(monkeypatch, capsys, tmp_path):
+def test_files_have_names_in_the_runs_folder(monkeypatch, typed, tmp_path):
     monkeypatch.setattr("specfloor.commands.bug.load_catalog", catalog)
     folder = write_run(tmp_path / "r1", both_arms(on=DEAD))
-    monkeypatch.setattr("sys.argv", ["specfloor", "bug", str(folder)])
-    with pytest.raises(SystemExit):
-        cli.main()
-    out = capsys.readouterr().out
+    _, out, _ = typed("bug", folder)
     for name in (f"bug-{CELL.id}.md", f"bug-{CELL.id}.tar.gz"):
         assert (folder / name).exists()
         assert str(folder / name) in out

@@ -1,11 +1,10 @@
 """The page as a file: beside the records, by the suite and by the command."""
 
-import sys
+import functools
 
 import msgspec
 import pytest
 
-from specfloor import cli
 from specfloor.judge.run import Basis, Wanted, write_basis
 from specfloor.report.files import write_page
 from specfloor.runs.records import Purpose
@@ -30,18 +29,10 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def report(monkeypatch, capsys, folder):
+def report(monkeypatch, typed, folder):
     """Run ``specfloor report`` on the run; return exit code, output and errors."""
     monkeypatch.setattr("specfloor.commands.report.load_catalog", catalog)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["specfloor", "report", str(folder), *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-
-    return run
+    return functools.partial(typed, "report", folder)
 
 
 def test_a_page_is_written_beside_the_records(folder):
