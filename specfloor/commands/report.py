@@ -18,6 +18,9 @@ from specfloor.report.upgrade import upgrade_headline, upgrade_table
 from specfloor.runs.store import read_run
 from specfloor.triage.live import diagnose_run, hosts_of
 
+_LONGEST_NAME = 200
+"""Characters of a page's name without its ending; file systems take 255 bytes."""
+
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
@@ -62,10 +65,17 @@ def report(folder: Path, cell_ids: tuple[str, ...], html: bool, others: tuple[Pa
     if run.truncated:
         click.echo(_("The last record was cut off and is left out."))
     if html:
-        name = f"{'+'.join(cell.cell.id for cell in result.cells)}.html" if cell_ids else PAGE
+        name = _page_of(result) if cell_ids else PAGE
         click.echo(_("page: {path}").format(path=write_page(result, run, catalog, diagnoses, name)))
     click.echo(headline(result, complete=run.info.complete))
     return result.exit_code
+
+
+def _page_of(result: RunResult) -> str:
+    """Return the name of a page of some cells: all of theirs, or how many follow the first."""
+    first, *others = (cell.cell.id for cell in result.cells)
+    whole = "+".join((first, *others))
+    return f"{whole if len(whole) <= _LONGEST_NAME else f'{first}+{len(others)}'}.html"
 
 
 def _only(result: RunResult, cell_ids: tuple[str, ...]) -> RunResult:

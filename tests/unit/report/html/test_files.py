@@ -70,6 +70,12 @@ def test_the_command_shows_one_cell(report, folder):
     assert "open" in cell.attributes
 
 
+def test_the_name_of_a_page_of_many_cells_is_one_that_a_file_may_have(report, folder, monkeypatch):
+    monkeypatch.setattr("specfloor.commands.report._LONGEST_NAME", len(CELL.id))
+    report("--html", "--cell", CELL.id, "--cell", OTHER.id)
+    assert [path.name for path in folder.glob("*.html")] == [f"{CELL.id}+1.html"]
+
+
 def test_a_cell_that_the_run_has_not(report):
     code, _, err = report("--cell", "code")
     assert code == 4
