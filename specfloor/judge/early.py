@@ -3,7 +3,7 @@
 from specfloor.judge.acceptance import ZERO_DRAFTED, ZERO_RATE, AcceptanceTest, Floor
 from specfloor.runs.records import RequestRecord
 from specfloor.signals import per_request
-from specfloor.signals.counts import RequestCounts, pooled
+from specfloor.signals.counts import DraftCounts, RequestCounts
 
 
 class EarlyStop:
@@ -20,7 +20,7 @@ class EarlyStop:
 
     def __init__(self, floor: Floor, *, draft_is_target: bool) -> None:
         self._test = AcceptanceTest(floor, draft_is_target=draft_is_target)
-        self._seen: list[RequestCounts] = []
+        self._total = DraftCounts()
         self._waiting: dict[int, RequestRecord] = {}
         self._next = 0
         self._possible = True
@@ -32,7 +32,7 @@ class EarlyStop:
             self._next += 1
             counts = per_request.counts_of_request(following)
             if isinstance(counts, RequestCounts):
-                self._seen.append(counts)
+                self._total += counts.counts
                 self._test.observe(counts)
             else:
                 self._possible = False
@@ -41,5 +41,5 @@ class EarlyStop:
     @property
     def _may_be_dead(self) -> bool:
         """Whether a draft looks dead and a few more requests would show that it is."""
-        total = pooled(counts.counts for counts in self._seen)
+        total = self._total
         return total.accepted < ZERO_RATE * total.drafted and total.drafted < ZERO_DRAFTED
