@@ -29,11 +29,6 @@ def asked_of(argv: Sequence[str]) -> Asked:
     compilation = flag_object(argv, "--compilation-config")
     graph_mode = compilation.get("cudagraph_mode")
     k = speculation.get("num_speculative_tokens")
-    caching = None
-    if "--no-enable-prefix-caching" in argv:
-        caching = False
-    elif "--enable-prefix-caching" in argv:
-        caching = True
     additional = flag_object(argv, "--additional-config")
     schedule = speculation.get("num_speculative_tokens_per_batch_size")
     return Asked(
@@ -48,8 +43,14 @@ def asked_of(argv: Sequence[str]) -> Asked:
         eager="--enforce-eager" in argv,
         graph_mode=_text(graph_mode),
         reasoning_parser=flag_value(argv, "--reasoning-parser"),
-        prefix_caching=caching,
+        prefix_caching=switch(argv, "enable-prefix-caching"),
     )
+
+
+def switch(argv: Sequence[str], name: str) -> bool | None:
+    """Return how a flag with a ``--no-`` twin is set; the last one wins, None without either."""
+    given = [word for word in argv if word in (f"--{name}", f"--no-{name}")]
+    return given[-1] == f"--{name}" if given else None
 
 
 def flag_value(argv: Sequence[str], flag: str) -> str | None:

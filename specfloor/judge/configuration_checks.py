@@ -10,6 +10,7 @@ from specfloor.cells import Cell, slug
 from specfloor.i18n import _
 from specfloor.judge.asked import Asked
 from specfloor.judge.evidence import Block
+from specfloor.judge.same_text import generated
 from specfloor.runs.records import EngineSettings, LaunchRecord
 from specfloor.signals.counts import DraftCounts
 
@@ -166,7 +167,7 @@ def _same_prompts(one: Block, other: Block) -> bool | None:
     if any(a.prompt_tokens != b.prompt_tokens for a, b in counted):
         return False
     greedy = all(b.sent.sampling.get("temperature") == 0 for b in (one, other))
-    alike = all((a.text, a.reasoning) == (b.text, b.reasoning) for a, b in counted)
+    alike = all(generated(a) == generated(b) for a, b in counted)
     return True if greedy and alike and len(counted) >= _LEAST_PROMPTS else None
 
 

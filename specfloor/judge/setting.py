@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from specfloor.cells import Cell
-from specfloor.judge.asked import asked_of, flag_object, flag_value
+from specfloor.judge.asked import asked_of, flag_object, flag_value, switch
 from specfloor.judge.evidence import ArmEvidence
 from specfloor.ledger.model import Facet
 from specfloor.runs.records import EngineSettings, LaunchRecord
@@ -69,8 +69,8 @@ def _of_launch(launch: LaunchRecord) -> Setting:
         sizes = (flag_value(argv, name) for name in names)
         found[facet] = next(filter(None, sizes), "1") != "1"
     for facet, name in _SWITCHES.items():
-        if f"--{name}" in argv or f"--no-{name}" in argv:
-            found[facet] = f"--{name}" in argv
+        if (on := switch(argv, name)) is not None:
+            found[facet] = on
     if flag_value(argv, "--quantization") or _QUANTISED.search(flag_value(argv, "--model") or ""):
         found[Facet.QUANTISED] = True
     if runner := variables.get("VLLM_USE_V2_MODEL_RUNNER"):

@@ -10,7 +10,7 @@ from specfloor.cells import OFF
 from specfloor.judge.asked import asked_of
 from specfloor.judge.configuration import judge_configuration
 from specfloor.judge.verdict import Verdict
-from specfloor.runs.records import CountersRecord, EngineSettings, Notice
+from specfloor.runs.records import CountersRecord, EngineSettings, Notice, ToolCall
 from specfloor.signals.counts import DraftCounts
 from specfloor.triage.findings import Finding
 from tests.unit.builders import CELL, GLM, RecordIndex, catalog, evidence, launch, natural
@@ -113,6 +113,13 @@ def test_prefix_caching_that_stays_on():
     passes(run(settings=EngineSettings(prefix_caching=True)))
 
 
+def test_of_a_switch_that_is_given_twice_the_last_one_counts():
+    twice = ("--no-enable-prefix-caching", "--enable-prefix-caching")
+    passes(run(twice, settings=EngineSettings(prefix_caching=True)))
+    judged = run(twice, settings=EngineSettings(prefix_caching=False))
+    fails(judged, "prefix caching of the mtp3 arm: asked for on, found off")
+
+
 @pytest.mark.parametrize("name", ["glm4_moe_mtp", "deepseek_mtp", "mtp"])
 def test_mtp_had_a_name_for_every_line(name):
     passes(run(speculation={"method": name}, resolved_method="mtp"))
@@ -165,11 +172,11 @@ def test_a_tier_that_was_not_taken():
     fails(judged, "effort tier: asked for a prompt of its own for off, found the prompt of on")
 
 
-def other_tier(*, tokens=0, text="text of {}", prompts=40):
+def other_tier(*, tokens=0, text="text of {}", prompts=40, calls=()):
     """Return the block of the other tier; each of its prompts has ``tokens`` more."""
     records = natural(ON, text=text, prompts=prompts)
     more = [
-        msgspec.structs.replace(r, prompt_tokens=r.prompt_tokens + tokens)
+        msgspec.structs.replace(r, prompt_tokens=r.prompt_tokens + tokens, tool_calls=calls)
         if hasattr(r, "prompt_tokens")
         else r
         for r in records
@@ -184,8 +191,13 @@ def test_where_nothing_is_rendered_the_numbers_of_prompt_tokens_tell():
     )
 
 
-def test_equal_numbers_with_other_answers_say_nothing():
-    judged = run(others={"on": other_tier(text="another {}")})
+@pytest.mark.parametrize(
+    "other",
+    [{"text": "another {}"}, {"calls": (ToolCall("now", "{}"),)}],
+    ids=["another text", "another call"],
+)
+def test_equal_numbers_with_other_answers_say_nothing(other):
+    judged = run(others={"on": other_tier(**other)})
     assert not [check for check in judged.checks if check.what == "effort tier"]
     passes(judged)
 

@@ -51,6 +51,11 @@ def setting(*flags, env=None, temperature=0.0, cell=CELL):
         (("--no-async-scheduling",), Facet.SYNC, True),
         ((), Facet.ASYNC, None),
         (("--no-enable-prefix-caching",), Facet.PREFIX_CACHE, False),
+        (
+            ("--enable-prefix-caching", "--no-enable-prefix-caching"),
+            Facet.PREFIX_CACHE,
+            False,
+        ),
         (("--quantization", "ascend"), Facet.QUANTISED, True),
         (("--model", "vllm-ascend/GLM-5-w8a8"), Facet.QUANTISED, True),
         (("--model", "zai-org/GLM-5"), Facet.QUANTISED, None),
