@@ -27,6 +27,15 @@ def pair_fault(catalog: Catalog, vllm: FieldVersion, ascend: FieldVersion) -> st
     return None
 
 
+def releases_for(catalog: Catalog, vllm: str) -> list[str]:
+    """Return the releases of vLLM-Ascend that were made for a version of vLLM."""
+    return [
+        release.name
+        for release in catalog.releases.values()
+        if release.platform == "ascend" and release.vllm == vllm
+    ]
+
+
 def cann_fault(release: Release, cann: str) -> str | None:
     """Return in a sentence why a CANN is not the one ``release`` was made for."""
     if release.cann is None or release.cann.lower() == cann.lower():

@@ -284,9 +284,9 @@ def _on_ledger(facts: Facts, causes: Causes | None) -> str | None:
     if causes.unknown:
         return causes.unknown
     against = sum(fix.fits is False for fix in causes.fixes)
-    told = _("{fixes} rows may be behind it").format(fixes=len(causes.fixes) - against)
+    told = _("rows that may be behind it: {fixes}").format(fixes=len(causes.fixes) - against)
     if against:
-        told += _(", {against} more are contradicted by the figures").format(against=against)
+        told += _(", contradicted by the figures: {against}").format(against=against)
     return _("asked about {release}, up to {as_of}: {told}").format(
         release=causes.release, as_of=causes.as_of, told=told
     )

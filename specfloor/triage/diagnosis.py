@@ -42,6 +42,9 @@ class Confidence(StrEnum):
     """Nothing known rules it out."""
 
 
+_PROGRAMS = ("tox", "vllm", "specfloor", "npu-smi")
+
+
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An experiment: ``command`` is what to run or to change, ``tells`` what its outcome says."""
 
@@ -49,8 +52,10 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tells: str
 
     def __str__(self) -> str:
-        """Return both in one line."""
-        return _("`{command}`: {tells}").format(command=self.command, tells=self.tells)
+        """Return both in one line, what can be typed in backticks."""
+        typed = self.command.partition(" ")[0] in _PROGRAMS
+        command = f"`{self.command}`" if typed else self.command
+        return _("{what}: {why}").format(what=command, why=self.tells)
 
 
 class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

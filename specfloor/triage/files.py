@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from specfloor.catalog import load_catalog
+from specfloor.catalog.pairs import releases_for
 from specfloor.errors import UsageError
 from specfloor.host.collect_env import EnvironmentText
 from specfloor.i18n import _
@@ -17,7 +18,7 @@ from specfloor.triage.causes import facets_of_k
 from specfloor.triage.chain import diagnose
 from specfloor.triage.conclusions import Conclusion, doubted, in_order
 from specfloor.triage.environment import warn_of_environment
-from specfloor.triage.evidence import Warned
+from specfloor.triage.evidence import Run, Warned
 from specfloor.triage.facts import ACCEPTANCE, Facts
 from specfloor.triage.findings import Finding
 from specfloor.triage.given import Given
@@ -107,7 +108,7 @@ def _facts(
         conclusions=tuple(c for c in conclusions if c not in devices),
         place=Place(release=release, family=family, method=method, k=k),
         release=release,
-        unasked=None if release else _("not asked: the release is not known; give --release"),
+        unasked=None if release else _unasked(runs),
         family=family,
         method=method,
         healthy=_("acceptance is as it should be") if healthy else None,
@@ -121,6 +122,18 @@ def _facts(
         devices=devices,
         sampled=any(part.name == "npu_smi" for part in parts),
     )
+
+
+def _unasked(runs: Sequence[Run]) -> str:
+    """Return why the ledger was not asked, with the releases that a log's vLLM belongs to."""
+    told = _("not asked: the release is not known; give --release")
+    versions = {run.version.partition("+")[0] for run in runs if run.version}
+    pairs = [
+        _("{releases} for vLLM {version}").format(releases=_(", ").join(names), version=version)
+        for version in sorted(versions)
+        if (names := releases_for(load_catalog(), version))
+    ]
+    return f"{told} ({_('; ').join(pairs)})" if pairs else told
 
 
 def _is_known(method: str) -> bool:

@@ -124,11 +124,15 @@ def _silent(subjects: Sequence[Group]) -> list[Conclusion]:
 
 
 def _capture(group: Group) -> tuple[str, ...]:
-    off = any(run.speculates is False for run in group.runs)
+    told = {run.speculates for run in group.runs}
+    if False in told:
+        first = [_("start the server with --speculative-config")]
+    elif True in told:
+        first = []
+    else:
+        first = [_("check in the log's start lines that speculative_config is not None")]
     return (
-        _("start the server with --speculative-config")
-        if off
-        else _("check in the log's start lines that speculative_config is not None"),
+        *first,
         _(
             "capture /metrics before and after a load of a few hundred requests, or "
             "the log with `SpecDecoding metrics` lines (not with --disable-log-stats)"

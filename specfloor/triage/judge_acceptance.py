@@ -23,6 +23,7 @@ from specfloor.triage.signatures import (
     dead_positions,
     extreme,
     fallen_positions,
+    falls_apart,
     shape_alone,
     shape_of_falls,
 )
@@ -252,11 +253,12 @@ def _absolute(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
     dead = dead_positions(profile)
     if not dead:
         return []
-    first = tally.per_position[dead[0] - 1]
+    # what is dead may have fallen before, to a rest that has too few trials to be called dead
+    dead = falls_apart(profile) or dead
     reason = _(
-        "positions {first} to {last} accept next to nothing, though position "
-        "{alive} is accepted in {rate:.0%} of the drafts"
-    ).format(first=dead[0], last=dead[-1], alive=dead[0] - 1, rate=first)
+        "from position {first} on next to nothing is accepted, though position "
+        "{alive} is in {rate:.0%} of the drafts"
+    ).format(first=dead[0] + 1, alive=dead[0], rate=tally.per_position[dead[0] - 1])
     return [
         Conclusion(
             Finding.ACCEPT_REGRESSION,
@@ -265,7 +267,7 @@ def _absolute(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
             signature=Signature.LATER_POSITIONS,
             evidence=(
                 _("position {dead} after the one before it: {after}").format(
-                    dead=dead[0], after=profile.after[dead[0]]
+                    dead=dead[0] + 1, after=profile.after[dead[0]]
                 ),
             ),
         )
@@ -273,10 +275,16 @@ def _absolute(group: Group, scope: dict[str, Any]) -> list[Conclusion]:
 
 
 def _zero(tally: Tally, scope: dict[str, Any]) -> Conclusion:
-    reason = _("{accepted_tokens} of {draft_tokens:,} draft tokens accepted").format(
-        accepted_tokens=tally.accepted_tokens, draft_tokens=tally.draft_tokens
+    reason = _(
+        "{accepted_tokens:,} of {draft_tokens:,} draft tokens accepted: drafting costs time and "
+        "gains nothing; look at the draft before the hardware"
+    ).format(accepted_tokens=tally.accepted_tokens, draft_tokens=tally.draft_tokens)
+    until = _(
+        "serve without --speculative-config until the cause is mended: as fast or faster, with the "
+        "same answers"
     )
-    return Conclusion(Finding.ACCEPT_ZERO, reason, scope, **_shape(extreme(profile_of(tally))))
+    shape = _shape(extreme(profile_of(tally)))
+    return Conclusion(Finding.ACCEPT_ZERO, reason, scope, next=(until,), **shape)
 
 
 def _shape(seen: Seen | None) -> dict[str, Any]:
@@ -332,8 +340,8 @@ def _regression(tally: Tally, expected: Expected, scope: dict[str, Any]) -> Conc
     fallen = dead_positions(profile) or fallen_positions(profile, expected.positions)
     if fallen and len(expected.positions) > 1:
         scope = {**scope, "positions": list(fallen)}
-        reason += _("; positions {fallen} (from 0) fell").format(
-            fallen=_(", ").join(map(str, fallen))
+        reason += _("; fallen positions: {fallen}").format(
+            fallen=_(", ").join(str(place + 1) for place in fallen)
         )
     return Conclusion(
         Finding.ACCEPT_REGRESSION,

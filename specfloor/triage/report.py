@@ -17,6 +17,9 @@ SCHEMA = 1
 """The version of the JSON; it changes when a key changes its meaning or goes, not for new ones."""
 PARSE = "PARSE"
 _SHOWN_FIXES = 8
+_SHOWN_PARTS = 8
+"""Engines, files or servers up to which each has a line of its own; of more, ``_SHOWN_LEAST``."""
+_SHOWN_LEAST = 4
 _KINDS = ("metrics", "response", "bench", "env", "npu")
 _HEALTHY = (Finding.EXPECTED.value, PARSE)
 _UNDECIDED = (
@@ -103,7 +106,9 @@ def as_markdown(report: Report) -> str:
 
 
 def _lines(report: Report, *, bold: str, item: str, head: str) -> Iterator[str]:
-    scope = ", ".join(f"{name} {_spell(value)}" for name, value in report.verdict.scope.items())
+    scope = ", ".join(
+        f"{name} {_spell(_from_one(name, value))}" for name, value in report.verdict.scope.items()
+    )
     yield _("{what}: {why}").format(
         what=f"{bold.format(report.verdict.finding)}{f' ({scope})' if scope else ''}",
         why=report.verdict.reason,
@@ -161,12 +166,9 @@ def _facts(extract: dict[str, Any]) -> Iterator[str]:
     if isinstance(totals, dict):
         yield _("overall: {totals}").format(totals=_totals(totals))
     for key, what in _SPLITS.items():
-        for name, one in (extract.get(key) or {}).items():
-            yield _("{what} {name}: {totals}").format(
-                what=_(what),
-                name=name,
-                totals=_totals(one) if one else _("no drafts"),
-            )
+        split = extract.get(key) or {}
+        if list(split.values()) != [totals]:  # what is there alone was said
+            yield from _of_split(_(what), split)
     for number, segment in enumerate(extract.get("segments") or (), start=1):
         version = f" ({segment['version']})" if segment.get("version") else ""
         yield _("run {number}{version}: {totals}").format(
@@ -185,7 +187,11 @@ def _facts(extract: dict[str, Any]) -> Iterator[str]:
     for run in extract.get("runs") or ():
         yield _bench(run)
     for found in extract.get("configurations") or ():
-        told = _(", ").join(f"{k} {v}" for k, v in found.items() if v is not None)
+        told = _(", ").join(
+            f"{'vLLM' if name == 'version' else name} {value}"
+            for name, value in found.items()
+            if value is not None
+        )
         yield _("configuration: {told}").format(told=told)
     for name in ("vllm", "vllm_ascend"):
         if isinstance(extract.get(name), dict):
@@ -193,6 +199,26 @@ def _facts(extract: dict[str, Any]) -> Iterator[str]:
     for name in ("torch_npu", "cann", "driver", "tool_version", "npu_name", "device_count"):
         if extract.get(name) is not None:
             yield f"{name}: {extract[name]}"
+
+
+def _of_split(what: str, split: dict[str, dict[str, Any] | None]) -> Iterator[str]:
+    """Yield a line for each part; of many, for those that accept least, and one for the rest."""
+
+    def rate(name: str) -> float:
+        one = split[name]
+        return one["acceptance_rate"] or 0.0 if one else 1.0  # no drafts are no low rate
+
+    least = sorted(split, key=rate)
+    shown = set(split if len(split) <= _SHOWN_PARTS else least[:_SHOWN_LEAST])
+    for name, one in split.items():
+        if name in shown:
+            yield _("{what} {name}: {totals}").format(
+                what=what, name=name, totals=_totals(one) if one else _("no drafts")
+            )
+    if rest := [name for name in least if name not in shown]:
+        yield _("{what}, {others} others: rate {least:.1%} to {most:.1%}").format(
+            what=what, others=len(rest), least=max(rate(rest[0]), 0.0), most=rate(rest[-1])
+        )
 
 
 def _further(extract: dict[str, Any]) -> Iterator[str]:
@@ -263,6 +289,13 @@ def _of_fix(fix: KnownFix, link: Link) -> Entry:
 
 def _name(conclusion: Conclusion) -> str:
     return PARSE if conclusion.finding is None else conclusion.finding.value
+
+
+def _from_one(name: str, value: object) -> object:
+    """Return positions as people count them, from 1; the JSON has them as vLLM's labels do."""
+    if name == "positions" and isinstance(value, list):
+        return [place + 1 for place in value]
+    return value
 
 
 def _spell(value: object) -> str:

@@ -15,7 +15,18 @@ from click.testing import CliRunner
 from specfloor.commands.triage import triage
 from specfloor.errors import UsageError
 from specfloor.triage.source import BLOCK, Source
-from tests.unit.triage.builders import BASELINE, CASES, DEAD, case_text, log, triaged, verdict
+from tests.unit.triage.builders import (
+    BASELINE,
+    CASES,
+    DEAD,
+    HEALTHY,
+    case_text,
+    log,
+    started,
+    throughput,
+    triaged,
+    verdict,
+)
 
 ENGINES = CASES / "logs" / "engines-000-to-007-one-broken" / "server.log"
 
@@ -57,11 +68,61 @@ def test_text_says_what_is_wrong_where_by_how_much_and_what_to_do():
         "engine 003: 0 of 2,553",
         "Known fixes this release lacks",
         "7808",
-        "more are contradicted by the figures",
+        "contradicted by the figures: ",
         "Next",
     ):
         assert part in text
     assert exit_code == 1
+
+
+def test_a_dead_draft_is_told_in_half_a_minute(tmp_path):
+    path = tmp_path / "server.log"
+    path.write_text(started("0.18.0") + log(20, counts=lambda *_: DEAD), encoding="utf-8")
+    lines = run(path)[0].splitlines()
+    assert lines[0] == (
+        "ACCEPT_ZERO: 0 of 12,000 draft tokens accepted: drafting costs time and gains nothing; "
+        "look at the draft before the hardware"
+    )
+    assert len(lines) <= 14
+    assert not any("engine 000" in line for line in lines)  # the only one has the whole's figures
+    assert "Fix ledger: not asked" in lines[6]
+    assert "give --release (0.18.0rc1, 0.18.0 for vLLM 0.18.0)" in lines[6]
+    after = lines[lines.index("Next") + 1 :]
+    assert after[0].startswith("  - serve without --speculative-config until")
+    assert after[1].startswith("  - `specfloor fixes --release RELEASE --family FAMILY --method")
+
+
+def test_positions_are_counted_from_one_for_people_and_from_zero_for_programs(tmp_path):
+    path = tmp_path / "server.log"
+    path.write_text(log(20, counts=lambda *_: (170, 8, 0)), encoding="utf-8")
+    assert run(path)[0].splitlines()[0] == (
+        "ACCEPT_REGRESSION (positions 2, 3): from position 2 on next to nothing is accepted, "
+        "though position 1 is in 85% of the drafts"
+    )
+    found = json.loads(run(path, "--format", "json")[0])
+    assert found["verdict"]["scope"]["positions"] == [1, 2]
+
+
+def test_of_many_engines_those_that_accept_least_are_told(tmp_path):
+    engines = tuple(f"{number:03d}" for number in range(16))
+    path = tmp_path / "server.log"
+    text = log(20, engines=engines, counts=lambda _, name: DEAD if name == "011" else HEALTHY)
+    path.write_text(text, encoding="utf-8")
+    lines = run(path)[0].splitlines()
+    assert lines[0].startswith("TOPOLOGY (engines 011)")
+    assert [line for line in lines if "engine 011: 0 of 12,000" in line]
+    assert len([line for line in lines if line.startswith("  - engine 0")]) == 4
+    assert "  - engine, 12 others: rate 69.7% to 69.7%" in lines
+    assert len(json.loads(run(path, "--format", "json")[0])["extract"]["by_engine"]) == 16
+
+
+def test_a_server_that_speculates_is_not_asked_whether_it_does(tmp_path):
+    path = tmp_path / "server.log"
+    path.write_text(started() + throughput(1) * 3, encoding="utf-8")
+    text, exit_code = run(path)
+    assert (text.startswith("NO_DATA"), exit_code) == (True, 10)
+    assert "is not None" not in text
+    assert "capture /metrics" in text
 
 
 def test_markdown_has_headings_and_the_same_facts():

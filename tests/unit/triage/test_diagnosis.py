@@ -34,7 +34,12 @@ def test_causes_leave_the_symptom_out_and_come_surest_first():
 
 def test_a_step_is_told_once():
     assert WHOLE.next == (STEP,)
-    assert str(STEP) == "`serve with --enforce-eager`: zero there too rules the graph out"
+    assert str(STEP) == "serve with --enforce-eager: zero there too rules the graph out"
+
+
+def test_what_can_be_typed_is_in_backticks():
+    step = Step("vllm serve MODEL … --enforce-eager", "zero there too rules the graph out")
+    assert str(step) == "`vllm serve MODEL … --enforce-eager`: zero there too rules the graph out"
 
 
 def test_it_survives_json():
