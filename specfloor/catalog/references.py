@@ -199,8 +199,12 @@ def beside(cell: Cell, limit: int = 4) -> tuple[str, ...]:
 
 def describe(reference: Reference) -> str:
     """Return a reference as one line: ``acceptance length 2.99 (InferenceX, golden; …)``."""
-    owner = f"{reference.owner}, {_(_KINDS[reference.kind])}"
-    return f"{figure(reference)} ({_('; ').join((owner, *conditions(reference)))})"
+    return f"{figure(reference)} ({_('; ').join((origin(reference), *conditions(reference)))})"
+
+
+def origin(reference: Reference) -> str:
+    """Return whose a reference is and what it is to them, as ``InferenceX, golden``."""
+    return _(", ").join((reference.owner, _(_KINDS[reference.kind])))
 
 
 def figure(reference: Reference) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from specfloor.catalog.references import Reference, describe, fitting
+from specfloor.catalog.references import Reference, describe, fitting, origin
 from specfloor.i18n import _
 from specfloor.judge.cell import AcceptanceJudgement
 from specfloor.judge.floors import Quantity
@@ -93,7 +93,7 @@ def _published(references: tuple[Reference, ...], quantity: str) -> list[Dot]:
                 if low == high
                 else _(words.SPAN).format(low=f"{low:.4g}", high=f"{high:.4g}")
             )
-            label = _(", ").join((reference.owner, _(reference.kind)))
+            label = origin(reference)
             dots.append(Dot(label, (low + high) / 2, text, low, high, Role.REFERENCE))
     return dots
 
@@ -152,7 +152,7 @@ def by_position(context: Context) -> Iterator[Panel]:
     ]
     series += [
         Series(
-            _(", ").join((reference.owner, _(reference.kind))),
+            origin(reference),
             tuple(float(i + 1) for i in range(len(reference.value))),
             reference.value,
             Role.REFERENCE,
