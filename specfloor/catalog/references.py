@@ -19,6 +19,7 @@ from specfloor.cells import Cell, slug
 from specfloor.errors import UsageError
 from specfloor.i18n import N_, _
 from specfloor.ledger.names import FAMILIES, find_family, ledger_method
+from specfloor.whole import write_whole
 
 Quantity = Literal["acceptance_rate", "acceptance_length", "per_position", "speedup"]
 """What a figure is of: accepted over drafted tokens; accepted tokens a step, bonus included; the
@@ -129,7 +130,7 @@ def keep_references(references: tuple[Reference, ...], name: str) -> Path:
     data = msgspec.json.format(msgspec.json.encode(_DataFile(references)), indent=1)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data + b"\n")
+        write_whole(path, data + b"\n")
     except OSError as error:
         raise UsageError(
             f"{path} cannot be written ({error.strerror}); name a folder that can with {FOLDER}"

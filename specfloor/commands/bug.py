@@ -19,6 +19,7 @@ from specfloor.redaction.redactor import Redactor
 from specfloor.vendor.bundle import Bundle, bundle, counts_by_kind, evidence_words
 from specfloor.vendor.report import Judged, Wishes, report_of, worst
 from specfloor.vendor.text import as_text
+from specfloor.whole import write_whole
 
 _EXITS = {Verdict.FAIL: Exit.FAILS, Verdict.PASS: Exit.HOLDS, None: Exit.HOLDS}
 
@@ -151,7 +152,7 @@ def _read(path: Path) -> str:
 
 def _write(path: Path, data: bytes) -> None:
     try:
-        path.write_bytes(data)
+        write_whole(path, data)
     except OSError as error:
         raise UsageError(
             f"{path} cannot be written ({error.strerror}); name another with -o and --archive"

@@ -14,6 +14,7 @@ from specfloor.dashboard.names import Names, names_of
 from specfloor.dashboard.rules import rules
 from specfloor.errors import UsageError
 from specfloor.judge.floors import Quantity, read_floors
+from specfloor.whole import write_whole
 
 DASHBOARD = "specfloor-dashboard.json"
 RULES = "specfloor-rules.yaml"
@@ -86,7 +87,7 @@ def dashboard(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in content.items():
-            (folder / name).write_text(text, encoding="utf-8")
+            write_whole(folder / name, text.encode())
     except OSError as error:
         raise UsageError(f"{folder} cannot be written to ({error.strerror})") from None
     click.echo("\n".join(_told(folder, names, bounds)))

@@ -13,6 +13,7 @@ from specfloor.golden.model import encode, read
 from specfloor.golden.references import references_of
 from specfloor.i18n import _
 from specfloor.runs.store import read_run
+from specfloor.whole import write_whole
 
 
 @click.group()
@@ -91,7 +92,7 @@ def import_golden(files: tuple[Path, ...]) -> None:
 
 def _write(path: Path, data: bytes) -> None:
     try:
-        path.write_bytes(data)
+        write_whole(path, data)
     except OSError as error:
         raise UsageError(
             f"{path} cannot be written ({error.strerror}); name another with -o"

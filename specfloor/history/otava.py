@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from specfloor.history.lines import Line, Quantity
+from specfloor.whole import write_whole
 
 ATTRIBUTES = ("run", "release", "verdict")
 _TIME = "time"
@@ -53,11 +54,11 @@ def write_files(lines: Sequence[Line], folder: Path) -> list[Path]:
     for line in lines:
         name = f"{line.cell}-{_VALUE[line.quantity]}-{line.id}"
         path = folder / f"{name}.csv"
-        path.write_text(as_csv(line), encoding="utf-8")
+        write_whole(path, as_csv(line).encode())
         paths.append(path)
         tests.append(_test(name, path, line))
     config = folder / CONFIG
-    config.write_text("tests:\n" + "".join(tests), encoding="utf-8")
+    write_whole(config, ("tests:\n" + "".join(tests)).encode())
     return [*paths, config]
 
 

@@ -58,7 +58,7 @@ def warn_of_metrics(reading: MetricsReading) -> Iterator[Warned]:
     if reading.contradiction:
         yield Warned("contradictory_counters", reading.contradiction)
     if reading.unknown_positions:
-        told = _(", ").join(map(str, reading.unknown_positions))
+        told = _(", ").join(str(place + 1) for place in reading.unknown_positions)
         yield Warned("position_missing", _("positions without a series: {told}").format(told=told))
     if reading.idle:
         yield Warned(
