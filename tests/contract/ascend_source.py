@@ -18,14 +18,16 @@ class AscendSource(msgspec.Struct, frozen=True):
     """One release's answers.
 
     ``quantizations`` are the values of ``--quantization`` its platform takes, ``methods`` those of
-    the speculative ``method`` it has a proposer for. ``registers`` are reasoning parsers and
-    tokenizer modes it adds to those of vLLM. ``replaces`` are parts of vLLM's speculative
-    configuration that it exchanges when it starts, so that vLLM alone does not show what they do.
+    the speculative ``method`` it has a proposer for. ``architectures`` are models, and
+    ``registers`` reasoning parsers and tokenizer modes, that it adds to those of vLLM.
+    ``replaces`` are parts of vLLM's speculative configuration that it exchanges when it starts, so
+    that vLLM alone does not show what they do.
     """
 
     keys: KnownKeys
     quantizations: frozenset[str]
     methods: frozenset[str]
+    architectures: frozenset[str]
     registers: frozenset[str]
     replaces: tuple[str, ...]
 
@@ -46,6 +48,7 @@ def read_source(package: Path) -> AscendSource:
         keys=known_keys(texts.values()),
         quantizations=frozenset(_quantizations(platform, dict(_constants(constants)))),
         methods=frozenset(_methods(proposers)),
+        architectures=frozenset(name for text in texts.values() for name in _models(text)),
         registers=frozenset(name for text in patches for name in _registered(text)),
         replaces=tuple(sorted({name for text in patches for name in _PATCHED.findall(text)})),
     )
@@ -66,6 +69,18 @@ def _registered(text: str) -> Iterator[str]:
             ) if registry in _REGISTRIES and called.startswith("register"):
                 named = [keyword.value for keyword in keywords if keyword.arg == "name"]
                 yield _text([*named, *args][0], constants)
+
+
+def _models(text: str) -> Iterator[str]:
+    """Yield the architectures that a module registers."""
+    if "register_model(" not in text:
+        return
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr="register_model"), args=[ast.Constant(value=str(name)), *_]
+            ):
+                yield name
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:

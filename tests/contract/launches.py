@@ -95,17 +95,20 @@ def all_launches() -> tuple[Launch, ...]:
 def _has(catalog: Catalog, release: Release, family: Family, method: Method) -> bool:
     """Whether a release has a method for a family.
 
-    Where the releases are not known, those since the one that documents the family count, and the
-    newest where none does or where only vLLM documents the method.
+    Where the releases are not known, those since the first with the method count, else those since
+    the one that documents the family, and the newest where none does or where only vLLM documents
+    the method.
     """
     if method.releases is not None:
         return release.name in method.releases
     if release.platform == "cpu":
         return True
-    dates = {r.name: _date(r) for r in catalog.releases.values() if r.platform == release.platform}
-    documented = None if method.upstream else family.documented_in
-    since = dates.get(documented or "", max(dates.values()))
-    return dates[release.name] >= since
+    since = method.first_release or (None if method.upstream else family.documented_in)
+    same = [r for r in catalog.releases.values() if r.platform == release.platform]
+    oldest = catalog.releases[since] if since else max(same, key=_date)
+    # a release of an older branch can be the younger one
+    on_its_branch = Version(release.vllm) >= Version(oldest.vllm)
+    return on_its_branch and _date(release) >= _date(oldest)
 
 
 def _date(release: Release) -> datetime.date:

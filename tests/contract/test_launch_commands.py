@@ -29,7 +29,7 @@ def cases(*, refused):
 def found(launch, vllm, vllm_ascend, answers, sources):
     """Return what is wrong with a command, a sentence each."""
     source = sources[vllm_ascend] if vllm_ascend else None
-    return list(complaints(launch, answers[vllm][launch.argv], source))
+    return list(complaints(launch, answers[vllm].commands[launch.argv], source))
 
 
 @pytest.mark.parametrize(("vllm", "vllm_ascend", "commands"), list(cases(refused=False)))

@@ -18,20 +18,20 @@ every_release = pytest.mark.parametrize(
 @every_vllm
 @pytest.mark.parametrize("what", REFUSED)
 def test_vllm_refuses(vllm, what, answers):
-    assert answers[vllm][REFUSED[what]].error
+    assert answers[vllm].commands[REFUSED[what]].error
 
 
 @every_vllm
 @pytest.mark.parametrize("name", NAMES)
 def test_vllm_does_not_know_the_name(vllm, name, answers):
-    assert answers[vllm][NAMES[name]].unknown == (name,)
+    assert answers[vllm].commands[NAMES[name]].unknown == (name,)
 
 
 @every_vllm
 @pytest.mark.parametrize("what", TAKEN)
 def test_vllm_takes(vllm, what, answers):
     """Two mistakes among these pass its parser: the source of vllm-ascend has to refuse them."""
-    assert answers[vllm][TAKEN[what]].error is None
+    assert answers[vllm].commands[TAKEN[what]].error is None
 
 
 @every_release

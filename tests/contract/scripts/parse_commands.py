@@ -1,7 +1,8 @@
 """Runs in an environment with vLLM: what its parser and configuration classes say of commands.
 
-``parse_commands.py COMMANDS ANSWERS``: both JSON; a list of argument vectors of the server, and one
-``{"stage", "error", "unknown"}`` for each, null, null and empty for a command that is taken.
+``parse_commands.py ASKED SAID``: both JSON with ``commands`` and ``cases``. A command is an
+argument vector of the server, and its answer ``{"stage", "error", "unknown"}``, null, null and
+empty for one that is taken; resolve_speculation.py has cases and their answers.
 """
 
 import functools
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from pydantic import ConfigDict, model_validator
 from pydantic.dataclasses import dataclass
+from resolve_speculation import resolve_all
 from vllm.config import SpeculativeConfig
 from vllm.engine.arg_utils import AsyncEngineArgs
 from vllm.reasoning import ReasoningParserManager
@@ -89,11 +91,13 @@ def check(parser, argv):
     return {"stage": None, "error": None, "unknown": unknown}
 
 
-def main(commands, answers):
+def main(asked, said):
+    questions = json.loads(Path(asked).read_text(encoding="utf-8"))
     parser = make_parser()
-    asked = [tuple(argv) for argv in json.loads(Path(commands).read_text(encoding="utf-8"))]
-    said = {argv: check(parser, list(argv)) for argv in dict.fromkeys(asked)}
-    Path(answers).write_text(json.dumps([said[argv] for argv in asked]), encoding="utf-8")
+    commands = [check(parser, argv) for argv in questions["commands"]]
+    # last: it replaces parts of vLLM
+    cases = resolve_all(questions["cases"])
+    Path(said).write_text(json.dumps({"commands": commands, "cases": cases}), encoding="utf-8")
 
 
 main(*sys.argv[1:])

@@ -138,7 +138,8 @@ def test_drafts_checked_by_hand():
     assert "0.23.0" not in methods["dspark"].releases
     assert methods["dspark"].first_release == "0.25.1rc1"
     (kimi,) = CATALOG.family("kimi-k3").methods
-    assert kimi.config["draft_tensor_parallel_size"] == 16
+    # that of the target, which is not the same on all hardware
+    assert "draft_tensor_parallel_size" not in kimi.config
     assert "Inferact/Kimi-K3-DSpark" in kimi.other_drafts
 
 

@@ -28,6 +28,11 @@ def get_spec_decode_method(method, vllm_config):
     elif method in ("eagle3", "mtp"):
         return 2
 """,
+    "models/__init__.py": """
+def register_model():
+    ModelRegistry.register_model("Draft", "vllm_ascend.models.draft:Draft")
+    other.register_model(name)
+""",
     "patch/platform/patch_parsers.py": """
 MODE = "kimi_k3"
 ReasoningParserManager.register_module(name="kimi", module=object)
@@ -58,6 +63,7 @@ def test_names_are_read_through_constants(package):
     source = read_source(package())
     assert source.quantizations == {"ascend", "fp8"}
     assert source.methods == {"ngram", "eagle3", "mtp"}
+    assert source.architectures == {"Draft"}
     assert source.registers == {"kimi", "kimi_k3"}
     assert source.replaces == ("SpeculativeConfig.__post_init__",)
 
