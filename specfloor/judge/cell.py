@@ -1,6 +1,7 @@
 """What is said of one cell, by which rule, and what judging its acceptance and speed share."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -17,6 +18,7 @@ from specfloor.judge.verdict import (
     MARGIN,
     AcceptanceSummary,
     AcceptanceVerdict,
+    Estimate,
     SpeedSummary,
     SpeedVerdict,
     Verdict,
@@ -71,6 +73,14 @@ class AcceptanceJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     summary: AcceptanceSummary | None = None
     figures: Figures | None = None
     logs: tuple[str, ...] = ()
+
+    def mean(self, unit: Literal["rate", "length"]) -> Estimate | None:
+        """Return the mean over requests, with the verdict's interval where that is of ``unit``."""
+        if self.detail and self.detail.mean and self.detail.unit == unit:
+            return self.detail.mean
+        if self.summary is None:
+            return None
+        return self.summary.rate_mean if unit == "rate" else self.summary.length_mean
 
 
 class SpeedJudgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,8 +7,8 @@ from tabulate import tabulate
 from specfloor.i18n import N_, _
 from specfloor.judge.cell import AcceptanceJudgement
 from specfloor.judge.run import CellResult
-from specfloor.judge.verdict import AcceptanceSummary, Estimate, Interval
-from specfloor.report.table import NOTHING
+from specfloor.judge.verdict import AcceptanceSummary
+from specfloor.report.table import NOTHING, with_interval
 
 HEADERS = (
     N_("cell"),
@@ -40,7 +40,7 @@ def details_table(results: Iterable[CellResult], style: str = "simple") -> str:
 
 def _row(judgement: AcceptanceJudgement, summary: AcceptanceSummary) -> tuple[str, ...]:
     detail, head = judgement.detail, summary.head
-    mean = detail.mean if detail and detail.mean else summary.rate_mean
+    mean = judgement.mean("rate") or summary.rate_mean
     drop = detail.least_visible_drop if detail else summary.least_visible_drop
     failed = _(", {failed} failed").format(failed=judgement.failed) if judgement.failed else ""
     return (
@@ -49,19 +49,11 @@ def _row(judgement: AcceptanceJudgement, summary: AcceptanceSummary) -> tuple[st
         _("{requests} of {prompts}{failed}").format(
             requests=summary.requests, prompts=judgement.prompts, failed=failed
         ),
-        _estimate(mean),
-        _estimate(summary.rate_pooled),
-        f"{_estimate(head.mean)} ({head.steps})" if head else NOTHING,
+        with_interval(mean),
+        with_interval(summary.rate_pooled),
+        f"{with_interval(head.mean)} ({head.steps})" if head else NOTHING,
         f"{summary.design_effect:.1f}" if summary.design_effect is not None else NOTHING,
         f"{drop:.1%}" if drop is not None else NOTHING,
-        " ".join(_estimate(position) for position in summary.per_position) or NOTHING,
+        " ".join(with_interval(position) for position in summary.per_position) or NOTHING,
         str(judgement.outputs) if judgement.outputs else NOTHING,
     )
-
-
-def _estimate(estimate: Estimate) -> str:
-    return f"{estimate.value:.3f}{_bounds(estimate.interval)}"
-
-
-def _bounds(interval: Interval | None) -> str:
-    return f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else ""

@@ -56,7 +56,7 @@ def _rows(result: CellResult) -> list[tuple[str, ...]]:
         str(cell.concurrency),
         _acceptance(acceptance),
         _acceptance_floor(acceptance),
-        _with_interval(summary.length_pooled) if summary else NOTHING,
+        with_interval(summary.length_pooled) if summary else NOTHING,
         _speedup(speed),
         f"{speed.floor.value:.2f}" if speed and speed.floor else NOTHING,
         result.verdict or _(REPORTED),
@@ -73,17 +73,14 @@ def _domain_row(head: Sequence[str], cell: Cell, domain: DomainAcceptance) -> tu
         domain.domain,
         cell.tier,
         str(cell.concurrency),
-        _with_interval(domain.mean) + below,
+        with_interval(domain.mean) + below,
         *[NOTHING] * 5,
     )
 
 
 def _acceptance(judgement: AcceptanceJudgement | None) -> str:
-    if judgement is None:
-        return NOTHING
-    if judgement.detail and judgement.detail.mean and judgement.detail.unit == "rate":
-        return _with_interval(judgement.detail.mean)
-    return _with_interval(judgement.summary.rate_mean) if judgement.summary else NOTHING
+    mean = judgement.mean("rate") if judgement else None
+    return with_interval(mean) if mean else NOTHING
 
 
 def _acceptance_floor(judgement: AcceptanceJudgement | None) -> str:
@@ -102,7 +99,8 @@ def _speedup(judgement: SpeedJudgement | None) -> str:
     return f"{summary.speedup:.2f}{_bounds(summary.interval, 2)}"
 
 
-def _with_interval(estimate: Estimate) -> str:
+def with_interval(estimate: Estimate) -> str:
+    """Return an estimate as a cell of a table shows it."""
     return f"{estimate.value:.3f}{_bounds(estimate.interval, 3)}"
 
 

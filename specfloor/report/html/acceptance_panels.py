@@ -25,7 +25,7 @@ def against_floor(context: Context) -> Iterator[Panel]:
     summary = judgement.summary
     references = fitting(context.cell)
     in_lengths = judgement.floor and judgement.floor.quantity is Quantity.ACCEPTANCE_LENGTH
-    mean = _judged(judgement, "rate") or summary.rate_mean
+    mean = judgement.mean("rate") or summary.rate_mean
     rows = [_dot(_(words.MEAN), mean), _dot(_(words.POOLED), summary.rate_pooled)]
     if len(summary.per_domain) > 1:
         rows += [_dot(domain.domain, domain.mean) for domain in summary.per_domain]
@@ -57,7 +57,7 @@ def _lengths(
 ) -> Panel:
     in_lengths = judgement.floor and judgement.floor.quantity is Quantity.ACCEPTANCE_LENGTH
     rows = [
-        _dot(_(words.MEAN), _judged(judgement, "length") or summary.length_mean),
+        _dot(_(words.MEAN), judgement.mean("length") or summary.length_mean),
         _dot(_(words.POOLED), summary.length_pooled),
         *published,
     ]
@@ -66,12 +66,6 @@ def _lengths(
     )
     levels = _floor_level(judgement) if in_lengths else ()
     return Panel(_(words.LENGTH_TITLE), prose, (Dots(_(words.LENGTH_CHART), tuple(rows), levels),))
-
-
-def _judged(judgement: AcceptanceJudgement, unit: str) -> Estimate | None:
-    """Return the mean that was judged, whose interval is the one to quote."""
-    detail = judgement.detail
-    return detail.mean if detail and detail.unit == unit else None
 
 
 def _dot(label: str, estimate: Estimate) -> Dot:

@@ -84,9 +84,7 @@ def row(result: CellResult) -> Row:
     """Return a cell's row in the table."""
     cell, acceptance, speed = result.cell, result.acceptance, result.speed
     summary = acceptance.summary if acceptance else None
-    mean = summary.rate_mean if summary else None
-    if acceptance and acceptance.detail and acceptance.detail.unit == "rate":
-        mean = acceptance.detail.mean or mean
+    mean = acceptance.mean("rate") if acceptance else None
     speedup = speed.summary if speed else None
     return Row(
         anchor_of(result),
