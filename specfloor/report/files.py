@@ -23,6 +23,7 @@ from specfloor.report.upgrade import upgrade_headline, upgrade_table
 from specfloor.runs.records import RunInfo
 from specfloor.runs.store import Run
 from specfloor.triage.diagnosis import Diagnosis
+from specfloor.whole import write_whole
 
 SCHEMA = 1
 """Version of the shape of verdicts.json."""
@@ -41,7 +42,7 @@ def write_summary(
     ``diagnoses`` are those of cells of which something does not hold.
     """
     text = markdown(result, info, folder, diagnoses)
-    (folder / "summary.md").write_text(text, encoding="utf-8")
+    write_whole(folder / "summary.md", text.encode())
 
 
 def write_verdicts(
@@ -61,7 +62,7 @@ def write_verdicts(
         "diagnoses": list(diagnoses.values()),
     }
     encoded = msgspec.json.format(msgspec.json.encode(document), indent=1)
-    (folder / "verdicts.json").write_bytes(encoded + b"\n")
+    write_whole(folder / "verdicts.json", encoded + b"\n")
 
 
 def write_page(
@@ -89,7 +90,7 @@ def write_page(
     path = run.folder / name
     page = render(build_page(result, run, catalog, diagnoses))
     try:
-        path.write_text(page, encoding="utf-8")
+        write_whole(path, page.encode())
     except OSError as error:
         raise UsageError(f"{path} cannot be written ({error.strerror})") from None
     return path
