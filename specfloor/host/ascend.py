@@ -8,6 +8,7 @@ import os
 import platform
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -84,8 +85,9 @@ def _cann(environment: Mapping[str, str], root: Path) -> tuple[str | None, Path 
                 if version := _match(_VERSION, _read(folder / name)):
                     return version, home
         # an installation without its record still has its version in its name
-        if home.is_dir() and (named := _IN_PATH.search(str(home.resolve()))):
-            return named[1], home
+        with suppress(OSError):  # a variable may hold what is no path at all
+            if home.is_dir() and (named := _IN_PATH.search(str(home.resolve()))):
+                return named[1], home
     return None, None
 
 

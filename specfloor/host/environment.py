@@ -20,6 +20,7 @@ from specfloor.host.npu_smi import NpuTable, read_firmware, read_npu_smi
 from specfloor.host.packages import engine_packages
 from specfloor.host.programs import NPU_SMI_S, run_program
 from specfloor.host.variables import (
+    readable,
     relevant_variables,
     unknown_variable_flags,
     unread_variable_flags,
@@ -61,7 +62,7 @@ def describe_environment(
         root: where the file system begins.
     """
     catalog = load_catalog()
-    settings = os.environ if variables is None else variables
+    settings = readable(os.environ if variables is None else variables)
     software = find_software(settings, root)
     table = _npu_smi()
     engines = {str(python): engine_packages(python) for python in interpreters}

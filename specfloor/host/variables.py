@@ -24,12 +24,22 @@ _ALSO = (
 _USER_IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 
+def readable(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return variables as text that can be written; bytes that are no UTF-8 become escapes."""
+    return {
+        name.encode(errors="backslashreplace").decode(): value.encode(
+            errors="backslashreplace"
+        ).decode()
+        for name, value in environment.items()
+    }
+
+
 def relevant_variables(catalog: Catalog, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that engines or their libraries read, sorted, secrets blotted out."""
     others = known_variables(catalog) | set(_ALSO)
     return {
         name: NOT_SHOWN if is_secret_name(name) else _USER_IN_ADDRESS.sub(NOT_SHOWN, value)
-        for name, value in sorted(environment.items())
+        for name, value in sorted(readable(environment).items())
         if name.startswith(PREFIXES) or name in others
     }
 

@@ -1,7 +1,7 @@
 """What the user knows of the files: their roles, the configuration, what to compare with."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -14,6 +14,7 @@ _ADAPTIVE = (
     "num_speculative_tokens_per_batch_size",
 )
 _SYNTHETIC = "synthetic"
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class GivenFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,13 +31,19 @@ class Baseline(msgspec.Struct, frozen=True):
     are not known here are ignored.
     """
 
-    k: int | None = None
-    acceptance_rate: float | None = None
-    acceptance_length: float | None = None
-    tolerance_points: float | None = None
-    per_position: tuple[float, ...] | None = None
-    per_position_0: float | None = None
+    k: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    acceptance_rate: _Share | None = None
+    acceptance_length: Annotated[float, msgspec.Meta(ge=1)] | None = None
+    tolerance_points: Annotated[float, msgspec.Meta(ge=0, lt=100)] | None = None
+    per_position: tuple[_Share, ...] | None = None
+    per_position_0: _Share | None = None
     model: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a length that no k draft tokens give."""
+        length, k = self.acceptance_length, self.k
+        if length is not None and k is not None and length > k + 1:
+            raise ValueError(f"an acceptance_length of {length:g} is over k + 1 = {k + 1}")
 
 
 class Given(msgspec.Struct, frozen=True):

@@ -70,7 +70,7 @@ class Source:
         identity: tuple[int, int] | None = None,
     ) -> None:
         """Take what opens the input; ``once`` when it cannot be opened a second time."""
-        self.name = name
+        self.name = name.encode(errors="backslashreplace").decode()  # of any bytes
         self.identity = identity
         self.damaged: str | None = None
         self._open = opener

@@ -1,4 +1,5 @@
 import json
+import os
 import platform
 from pathlib import Path
 
@@ -107,6 +108,13 @@ def test_packages_that_do_not_belong_together_are_flagged(monkeypatch, vllm, fla
     found = describe_environment(interpreters=[Path("/opt/python")], variables={})
     assert flags(found) == flagged
     assert found.engines == {"/opt/python": packages}
+
+
+def test_a_variable_of_any_bytes_can_be_written(host):
+    settings = {os.fsdecode(b"VLLM_\xfe"): os.fsdecode(b"\xff"), "ASCEND_HOME_PATH": "/x" * 3000}
+    found = describe_environment(variables=settings, root=host)
+    assert found.variables["VLLM_\\udcfe"] == "\\udcff"
+    assert json.loads(msgspec.json.encode(found))["variables"] == found.variables
 
 
 def test_a_misspelled_variable_and_one_no_longer_read_are_flagged(host):

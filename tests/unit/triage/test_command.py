@@ -191,6 +191,15 @@ def test_a_pipe_is_read_whole(tmp_path):
     assert piped == run(tmp_path / "server.log")[0].replace("server.log", "pipe")
 
 
+def test_a_name_of_any_bytes_is_printed_and_written(tmp_path):
+    path = tmp_path / os.fsdecode(b"n\xff.log")
+    path.write_text(log(6), encoding="utf-8")
+    found, _ = run(path, "--format", "json")
+    assert list(json.loads(found)["files"]) == [f"{tmp_path}/n\\udcff.log"]
+    with pytest.raises(UsageError, match="given twice"):
+        run(path, path)
+
+
 def test_an_archive_is_named_and_not_read_as_a_log(tmp_path):
     (tmp_path / "server.log").write_text(log(6), encoding="utf-8")
     with tarfile.open(tmp_path / "logs.tgz", "w:gz") as packed:
@@ -277,6 +286,14 @@ def test_what_a_user_can_mend_is_one_sentence(arguments, message, tmp_path, monk
         ('{"files": [{"path": "no.log", "role": "log"}]}', "no.log cannot be read"),
         ('{"files": [{"path": "a\\u0000b"}]}', "cannot be read .embedded null byte"),
         ('{"files": [{"path": "a"}], "baseline": {"k": "three"}}', "is not what --given takes"),
+        ('{"files": [{"path": "a"}], "baseline": {"acceptance_rate": 68}}', "<= 1.0 - at"),
+        ('{"files": [{"path": "a"}], "baseline": {"acceptance_rate": -1}}', ">= 0.0 - at"),
+        ('{"files": [{"path": "a"}], "baseline": {"tolerance_points": 100}}', "< 100.0 - at"),
+        ('{"files": [{"path": "a"}], "baseline": {"per_position": [2]}}', "<= 1.0 - at"),
+        (
+            '{"files": [{"path": "a"}], "baseline": {"k": 3, "acceptance_length": 5}}',
+            "over k [+] 1",
+        ),
     ],
 )
 def test_a_given_file_that_cannot_be_used(content, message, tmp_path):
