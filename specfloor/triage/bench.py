@@ -14,6 +14,10 @@ Times = dict[str, dict[str, float]]
 
 QUANTITIES = ("ttft_ms", "tpot_ms", "itl_ms", "e2el_ms")
 
+_AMOUNTS = (
+    *("concurrency", "completed", "failed", "duration_s", "total_input_tokens"),
+    *("total_output_tokens", "output_tok_s", "input_each", "output_each"),
+)
 _DATASET = re.compile(r"dataset[_-]name['\"]?[ =:]+['\"]?([\w.-]+)|--dataset[_-]name[ =]+([\w.-]+)")
 _IGNORE_EOS = re.compile(r"ignore_eos['\"]?[=:] ?[Tt]rue|--ignore[_-]eos\b")
 _SLACK = 0.006
@@ -67,6 +71,24 @@ class BenchRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _SEVERAL = 1.05
 """ITL over TPOT from which chunks hold several tokens: without speculation the two are alike."""
+
+
+def plausible(run: BenchRun) -> BenchRun:
+    """Return a report without the numbers that none can have, such as a time below zero.
+
+    A report that had one is damaged, which its ``doubt`` says.
+    """
+    impossible = [name for name in _AMOUNTS if (getattr(run, name) or 0) < 0]
+    times = {
+        quantity: {name: ms for name, ms in statistics.items() if ms >= 0}
+        for quantity, statistics in run.times.items()
+    }
+    impossible += [q for q in times if len(times[q]) < len(run.times[q])]
+    if not impossible:
+        return run
+    doubt = _("{name} is below zero in it").format(name=impossible[0])
+    lost = dict.fromkeys((name for name in impossible if name in _AMOUNTS), None)
+    return msgspec.structs.replace(run, times=times, doubt=run.doubt or doubt, **lost)
 
 
 def dataset_of(text: str) -> str | None:

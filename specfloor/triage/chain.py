@@ -26,6 +26,7 @@ from specfloor.triage.steps import (
     steps_of_signature,
     steps_of_step_cost,
     steps_of_unknown_shape,
+    steps_of_unwell_device,
 )
 
 
@@ -238,7 +239,7 @@ def _adaptive(facts: Facts) -> Iterator[Link]:
 def _host(facts: Facts) -> Iterator[Link]:
     for device in facts.devices:
         if device.finding is Finding.HARDWARE:
-            yield _link(Stage.HOST, device, confidence=Confidence.POSSIBLE, steps=steps_of_device())
+            yield _link(Stage.HOST, device, confidence=Confidence.POSSIBLE, steps=steps_of_unwell_device())
 
 
 def _unknown(facts: Facts, links: list[Link]) -> Iterator[Link]:
@@ -258,7 +259,7 @@ def _unknown(facts: Facts, links: list[Link]) -> Iterator[Link]:
         _("none of the possible causes is shown to be it")
         if possible
         else _("no known cause fits"),
-        next=() if facts.sampled else steps_of_device(),
+        next=() if facts.sampled else steps_of_device(facts.place),
     )
 
 
@@ -275,7 +276,14 @@ def _exonerated(facts: Facts) -> Iterator[str]:
             same_texts=facts.same_texts
         )
     if facts.sampled and not facts.devices:
-        yield _("the devices: npu-smi shows none that is unwell or shared")
+        yield (
+            _("the devices: npu-smi shows none that is unwell or shared")
+            if facts.others_seen
+            else _(
+                "the devices: npu-smi shows none that is unwell; whether others use them too, the "
+                "pids of the server (server_pids of --given) would tell"
+            )
+        )
 
 
 def _on_ledger(facts: Facts, causes: Causes | None) -> str | None:

@@ -52,7 +52,8 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     from what. ``off_failure`` is how the arm without drafts ended, if badly, and ``off_served``
     whether it is known to have served. ``same_texts`` says that the answers are those of the arm
     without drafts. ``environment`` are faults of the set-up that may keep a setting from being in
-    effect. ``devices`` are what samples of npu-smi show, and ``sampled`` whether there were any.
+    effect. ``devices`` are what samples of npu-smi show, and ``sampled`` whether there were any;
+    ``others_seen`` is whether processes of others would have been told from the server's.
     """
 
     conclusions: tuple[Conclusion, ...]
@@ -74,6 +75,7 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     environment: tuple[str, ...] = ()
     devices: tuple[Conclusion, ...] = ()
     sampled: bool = False
+    others_seen: bool = True
 
     def said(self, findings: frozenset[Finding]) -> tuple[Conclusion, ...]:
         """Return the conclusions with one of some findings."""

@@ -29,6 +29,7 @@ from specfloor.triage.report import Report, build_report
 from specfloor.triage.roles import OFF
 from specfloor.triage.signatures import Seen
 from specfloor.triage.steps import Place
+from specfloor.triage.told import platform_of
 
 
 def triage(
@@ -106,7 +107,13 @@ def _facts(
     devices = tuple(c for c in conclusions if c.finding is Finding.HARDWARE)
     return Facts(
         conclusions=tuple(c for c in conclusions if c not in devices),
-        place=Place(release=release, family=family, method=method, k=k),
+        place=Place(
+            platform=platform_of(release, runs, load_catalog()),
+            release=release,
+            family=family,
+            method=method,
+            k=k,
+        ),
         release=release,
         unasked=None if release else _unasked(runs),
         family=family,
@@ -120,7 +127,8 @@ def _facts(
         setting=setting,
         off_failure=next((c for c in conclusions if c.scope.get("arm") == OFF), None),
         devices=devices,
-        sampled=any(part.name == "npu_smi" for part in parts),
+        sampled=any(part.devices_seen for part in parts),
+        others_seen=all(part.others_seen for part in parts if part.devices_seen),
     )
 
 

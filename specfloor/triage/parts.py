@@ -10,7 +10,7 @@ from specfloor.host.collect_env import EnvironmentText, read_environment
 from specfloor.host.npu_smi import read_npu_smi
 from specfloor.i18n import _
 from specfloor.triage import bench_tables, bench_vllm
-from specfloor.triage.bench import BenchRun
+from specfloor.triage.bench import BenchRun, plausible
 from specfloor.triage.conclusions import Conclusion, nothing_to_judge
 from specfloor.triage.environment import extract_environment, variables_known, warn_of_devices
 from specfloor.triage.evidence import Group, Run, Warned
@@ -45,7 +45,11 @@ from specfloor.triage.warn import warn_of_bench, warn_of_log, warn_of_metrics, w
 
 
 class Part(msgspec.Struct, frozen=True):
-    """What the files of one kind say: for JSON, for the judgement, and to warn of."""
+    """What the files of one kind say: for JSON, for the judgement, and to warn of.
+
+    ``devices_seen`` is whether it shows how devices are, ``others_seen`` whether also that someone
+    else is on them: whose a process is, a table does not say.
+    """
 
     name: str
     extract: Extract
@@ -53,6 +57,8 @@ class Part(msgspec.Struct, frozen=True):
     warnings: tuple[Warned, ...] = ()
     runs: tuple[Run, ...] = ()
     environment: EnvironmentText | None = None
+    devices_seen: bool = False
+    others_seen: bool = False
 
     @property
     def concluded(self) -> tuple[Conclusion, ...]:
@@ -251,7 +257,7 @@ def _read_bench(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
         text = one.source.whole()
         foreign = foreign or (one.kind is Kind.BENCH_TEXT and bench_vllm.is_of_sglang(text))
         arm = _arm(one, given)
-        runs = _bench_runs(one.kind, text)
+        runs = [plausible(run) for run in _bench_runs(one.kind, text)]
         arms += [Arm(arm, one.source.name, run) for run in runs]
         if not runs:
             lost.append(one.source.name)
@@ -311,6 +317,8 @@ def _read_npus(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
             extract=extract_npu(table, pids),
             conclusions=tuple(judge_npu(table, pids)),
             warnings=tuple(warn_of_devices(table, foreign_pids(table, pids))),
+            devices_seen=not table.error,
+            others_seen=bool(pids) or not table.processes,
         )
 
 

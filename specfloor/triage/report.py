@@ -165,9 +165,12 @@ def _facts(extract: dict[str, Any]) -> Iterator[str]:
     totals = extract.get("totals")
     if isinstance(totals, dict):
         yield _("overall: {totals}").format(totals=_totals(totals))
+    said = [[totals]]
     for key, what in _SPLITS.items():
         split = extract.get(key) or {}
-        if list(split.values()) != [totals]:  # what is there alone was said
+        # what is there alone, or split the same way as before, was said
+        if (figures := list(split.values())) not in said:
+            said.append(figures)
             yield from _of_split(_(what), split)
     for number, segment in enumerate(extract.get("segments") or (), start=1):
         version = f" ({segment['version']})" if segment.get("version") else ""

@@ -77,6 +77,7 @@ def steps_of_signature(signature: Signature, place: Place) -> tuple[Step, ...]:
                 *(
                     Step(served_with(_(AVOIDED_BY[facet])), _(_HANDS_OVER))
                     for facet in (Facet.FLASHCOMM, Facet.DSA_CP, Facet.KV_POOL)
+                    if place.platform == "ascend"
                 ),
             )
         case Signature.LATER_POSITIONS:
@@ -154,6 +155,13 @@ def steps_of_engines() -> tuple[Step, ...]:
             _("send the same prompts to each engine in turn (data_parallel_rank)"),
             _("the same engine on the same prompts clears the mix of requests"),
         ),
+        *steps_of_unwell_device(),
+    )
+
+
+def steps_of_unwell_device() -> tuple[Step, ...]:
+    """Return what tells a card from the rank that is on it."""
+    return (
         Step(
             _("restart the server with its cards in another order (ASCEND_RT_VISIBLE_DEVICES)"),
             _(
@@ -231,11 +239,13 @@ def steps_of_step_cost(place: Place, *, eager: bool | None) -> tuple[Step, ...]:
     )
 
 
-def steps_of_device() -> tuple[Step, ...]:
-    """Return how the devices are looked at, which comes last."""
+def steps_of_device(place: Place) -> tuple[Step, ...]:
+    """Return how the devices are looked at, which comes last; nothing where there are none."""
+    if place.platform != "ascend":
+        return ()
     return (
         Step(
-            "npu-smi info && specfloor triage npu-smi.txt",
+            "npu-smi info > npu-smi.txt && specfloor triage npu-smi.txt",
             _("a chip that is unwell, hot or shared; without one the devices are cleared"),
         ),
     )

@@ -168,6 +168,17 @@ def test_other_losses_count_too(label, value, metric, tmp_path):
     assert report["verdict"]["scope"]["metric"] == metric
 
 
+@pytest.mark.parametrize(
+    "label", ["Mean TPOT (ms)", "P99 TTFT (ms)", "Output token throughput (tok/s)"]
+)
+def test_a_number_below_zero_is_damage_and_no_gain(label, tmp_path):
+    value = re.search(rf"{re.escape(label)}:\s+([\d.]+)", ON)[1]
+    report = arms(tmp_path, OFF, changed(ON, label, f"-{value}"))
+    assert verdict(report) in {"INCONCLUSIVE", "NO_DATA"}
+    assert "damaged_report" in codes(report)
+    assert f"-{value}" not in json.dumps(report["extract"])
+
+
 def test_a_report_that_lacks_what_the_other_has_is_no_pass(tmp_path):
     on = "".join(line for line in ON.splitlines(keepends=True) if "TTFT" not in line)
     assert verdict(arms(tmp_path, OFF, on)) == "INCONCLUSIVE"

@@ -96,7 +96,20 @@ def test_without_a_signature_it_is_only_possible_and_the_rest_unknown():
     diagnosis = chained(FELL)
     assert {link.confidence for link in diagnosis.causes} == {Confidence.POSSIBLE}
     assert diagnosis.links[-1].stage is Stage.UNKNOWN
-    assert diagnosis.links[-1].next[0].command.startswith("npu-smi info")
+    look, *others = diagnosis.next[::-1]
+    assert look.command == "npu-smi info > npu-smi.txt && specfloor triage npu-smi.txt"
+    assert others
+    assert look in diagnosis.links[-1].next
+
+
+def test_nobody_is_sent_to_the_npus_of_a_cpu_or_to_those_that_were_looked_at():
+    for known in ({"place": Place(platform="cpu")}, {"sampled": True}, {"devices": (HOT,)}):
+        commands = [step.command for step in chained(FELL, **known).next]
+        assert commands
+        assert not any("npu-smi" in command for command in commands)
+    shape = (Seen(Signature.ALL_POSITIONS, "position 1 fell"),)
+    on_cpu = chained(FELL, seen=shape, place=Place(platform="cpu"))
+    assert not any("FlashComm" in step.command for step in on_cpu.next)
 
 
 def test_what_the_figures_contradict_is_not_offered():

@@ -92,6 +92,31 @@ def test_a_dead_draft_is_told_in_half_a_minute(tmp_path):
     assert after[1].startswith("  - `specfloor fixes --release RELEASE --family FAMILY --method")
 
 
+def test_the_same_figures_are_said_once(tmp_path):
+    for name, counts in (("old.log", HEALTHY), ("new.log", DEAD)):
+        text = log(20, counts=lambda *_, counts=counts: counts)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    text, _ = run(tmp_path / "old.log", tmp_path / "new.log")
+    assert text.count(": 0 of 12,000 tokens accepted") == 2  # overall, and of the new role
+    assert "role new" in text
+
+
+@pytest.mark.parametrize(
+    ("case", "config", "told"),
+    [
+        ("a2-shared-host", {}, "none that is unwell; whether others use them too"),
+        ("a2-shared-host", {"server_pids": [9120, 7001, 7044]}, "none that is unwell or shared"),
+        ("a2-eight-idle", {}, "none that is unwell or shared"),
+        ("dcmi-init-failure", {}, None),
+    ],
+)
+def test_devices_are_cleared_of_what_their_table_shows_only(case, config, told, tmp_path):
+    table = case_text("npu_smi", case, "npu-smi.txt")
+    files = {"server.log": log(20, counts=lambda *_: DEAD), "npu.txt": table}
+    cleared = triaged(tmp_path, files, config=config)["diagnosis"]["exonerated"]
+    assert [told in one for one in cleared] == [True] if told else cleared == []
+
+
 def test_positions_are_counted_from_one_for_people_and_from_zero_for_programs(tmp_path):
     path = tmp_path / "server.log"
     path.write_text(log(20, counts=lambda *_: (170, 8, 0)), encoding="utf-8")
