@@ -40,7 +40,9 @@ def cause_lines(diagnosis: Diagnosis) -> list[str]:
     ]
     if diagnosis.ledger:
         lines.append(_("  fix ledger: {ledger}.").format(ledger=diagnosis.ledger))
-    steps = [*(step for link in causes[:1] for step in link.next), *diagnosis.next]
+    # what explains nothing yet, and the devices, are looked into last
+    first = [link for link in causes[:1] if link.stage not in (Stage.HOST, Stage.UNKNOWN)]
+    steps = [*(step for link in first for step in link.next), *diagnosis.next]
     lines += [
         _("  next: {step}.").format(step=step) for step in list(dict.fromkeys(steps))[:_SHOWN]
     ]

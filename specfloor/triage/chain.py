@@ -259,7 +259,7 @@ def _unknown(facts: Facts, links: list[Link]) -> Iterator[Link]:
         _("none of the possible causes is shown to be it")
         if possible
         else _("no known cause fits"),
-        next=() if facts.sampled else steps_of_device(facts.place),
+        next=() if facts.sampled or facts.devices else steps_of_device(facts.place),
     )
 
 

@@ -16,7 +16,7 @@ from specfloor.report.known import known_lines
 from specfloor.report.paragraphs import paragraph
 from specfloor.runs.records import Purpose
 from specfloor.runs.store import RunWriter
-from specfloor.triage.diagnosis import Confidence, Diagnosis, Link, Stage
+from specfloor.triage.diagnosis import Confidence, Diagnosis, Link, Stage, Step
 from specfloor.triage.findings import Finding
 from specfloor.triage.live import diagnose_run
 from tests.unit.builders import (
@@ -59,6 +59,18 @@ def test_where_a_loss_is_shows_without_a_signature_too():
     lines = cause_lines(Diagnosis(CELL, (link,), ("the configuration: it is in effect",)))
     assert lines[1] == "  no signature: only with graph: 0.4 with it, 0.7 without."
     assert lines[2] == "  not the configuration: it is in effect."
+
+
+def test_the_devices_are_not_looked_into_before_the_draft():
+    eager = Step("serve with --enforce-eager", "it tells")
+    fell = Link(
+        Stage.ACCEPTANCE, Finding.ACCEPT_REGRESSION, Confidence.SHOWN, "it fell", next=(eager,)
+    )
+    look = Step("npu-smi info > npu-smi.txt", "it tells too")
+    for stage in (Stage.UNKNOWN, Stage.HOST):
+        last = Link(stage, Finding.INCONCLUSIVE, Confidence.POSSIBLE, "who knows", next=(look,))
+        lines = cause_lines(Diagnosis(CELL, (fell, last)))
+        assert lines[-2:] == [f"  next: {eager}.", f"  next: {look}."]
 
 
 def test_nothing_to_say_is_nothing():

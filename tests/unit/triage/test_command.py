@@ -117,6 +117,19 @@ def test_devices_are_cleared_of_what_their_table_shows_only(case, config, told, 
     assert [told in one for one in cleared] == [True] if told else cleared == []
 
 
+@pytest.mark.parametrize(
+    ("version", "release", "command"),
+    [("0.28.0+cpu", None, "tox -e cpu"), ("0.28.0", "0.28.0", "tox -e cpu")]
+    + [("0.18.0", "0.18.0", "npu-smi info > npu-smi.txt")],
+)
+def test_a_log_of_vllm_on_a_cpu_has_no_npus_to_look_at(version, release, command, tmp_path):
+    files = {"server.log": started(version) + log(20, counts=lambda *_: DEAD)}
+    links = triaged(tmp_path, files, release=release)["diagnosis"]["links"]
+    steps = [step["command"] for link in links for step in link["next"]]
+    assert any(step.startswith(command) for step in steps)
+    assert any("npu-smi" in step for step in steps) is command.startswith("npu-smi")
+
+
 def test_positions_are_counted_from_one_for_people_and_from_zero_for_programs(tmp_path):
     path = tmp_path / "server.log"
     path.write_text(log(20, counts=lambda *_: (170, 8, 0)), encoding="utf-8")
