@@ -239,7 +239,8 @@ def _adaptive(facts: Facts) -> Iterator[Link]:
 def _host(facts: Facts) -> Iterator[Link]:
     for device in facts.devices:
         if device.finding is Finding.HARDWARE:
-            yield _link(Stage.HOST, device, confidence=Confidence.POSSIBLE, steps=steps_of_unwell_device())
+            steps = steps_of_unwell_device()
+            yield _link(Stage.HOST, device, confidence=Confidence.POSSIBLE, steps=steps)
 
 
 def _unknown(facts: Facts, links: list[Link]) -> Iterator[Link]:

@@ -119,8 +119,11 @@ def test_devices_are_cleared_of_what_their_table_shows_only(case, config, told, 
 
 @pytest.mark.parametrize(
     ("version", "release", "command"),
-    [("0.28.0+cpu", None, "tox -e cpu"), ("0.28.0", "0.28.0", "tox -e cpu")]
-    + [("0.18.0", "0.18.0", "npu-smi info > npu-smi.txt")],
+    [
+        ("0.28.0+cpu", None, "tox -e cpu"),
+        ("0.28.0", "0.28.0", "tox -e cpu"),
+        ("0.18.0", "0.18.0", "npu-smi info > npu-smi.txt"),
+    ],
 )
 def test_a_log_of_vllm_on_a_cpu_has_no_npus_to_look_at(version, release, command, tmp_path):
     files = {"server.log": started(version) + log(20, counts=lambda *_: DEAD)}
