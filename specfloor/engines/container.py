@@ -3,14 +3,15 @@
 import os
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from specfloor.catalog.model import Release, Soc
-from specfloor.engines.ascend import device_numbers
+from specfloor.engines.ascend import VISIBLE, device_numbers
 from specfloor.engines.command import Command
 from specfloor.engines.indexes import load_indexes
 from specfloor.errors import UsageError
+from specfloor.host.programs import run_program
 
 PYTHON = Path("python3")
 """The interpreter that has vLLM inside the image, by name: images differ in where it is."""
@@ -18,6 +19,8 @@ PROGRAM_VARIABLE = "SPECFLOOR_CONTAINER_PROGRAM"
 """Names the program that runs containers; docker or podman are found without it."""
 
 _PROGRAMS = ("docker", "podman")
+_ANSWER_S = 30.0
+"""Seconds for the program's version: its daemon may be starting."""
 _IMAGES = "ascend-images"
 _MANAGERS = ("/dev/davinci_manager", "/dev/devmm_svm", "/dev/hisi_hdc")
 """The driver's management devices, which every container with an NPU needs (vLLM-Ascend's
@@ -57,6 +60,33 @@ def container_program(environ: Mapping[str, str] = os.environ) -> str:
         f"no program that runs containers was found (tried {named or ', '.join(_PROGRAMS)}); "
         f"install one, or name it in {PROGRAM_VARIABLE}"
     )
+
+
+def check_program(program: str) -> None:
+    """Ask the program for its version, which docker answers only where its daemon does.
+
+    Raises:
+        UsageError: it failed, or did not answer in time.
+    """
+    output = run_program([program, "version"], timeout_s=_ANSWER_S)
+    if output.code == 0:
+        return
+    said = [line.strip() for line in output.text.splitlines() if line.strip()]
+    why = output.problem or (said[-1] if said else f"exit code {output.code}")
+    raise UsageError(
+        f"containers cannot be run here: `{program} version` failed ({why.rstrip('.')}); start its "
+        f"daemon, or name another program in {PROGRAM_VARIABLE}"
+    )
+
+
+def check_devices(devices: Iterable[str], root: Path = Path("/")) -> None:
+    """Refuse device files that a container would be given and that are not there; UsageError."""
+    missing = [one for one in devices if not (root / one.lstrip("/")).exists()]
+    if missing:
+        raise UsageError(
+            f"this host has no {', '.join(missing)}, which the container would be given; give as "
+            f"many --cards as there are, name those there are in {VISIBLE}, or mend the driver"
+        )
 
 
 def image_of(release: Release, named: str | None, soc: Soc | None) -> str:

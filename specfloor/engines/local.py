@@ -145,7 +145,7 @@ class LocalEngines:
             if route.path:
                 return route.path
         elif release.kind == "host":
-            release = _to_build(release)
+            release = to_build(release)
         place = release.name, extra
         # building takes minutes: what failed for one arm is not tried again for the next
         if failed := self._unbuilt.get(place):
@@ -231,8 +231,12 @@ class LocalEngines:
             yield _LocalServer(server, family, self._catalog)
 
 
-def _to_build(release: Release) -> Release:
-    """Return a release of the host's as one whose environment is built."""
+def to_build(release: Release) -> Release:
+    """Return a release of the host's as one whose environment is built.
+
+    Raises:
+        UsageError: the host's CANN is of another line, or the package index has no such release.
+    """
     check_cann(release, find_software(os.environ))
     return msgspec.structs.replace(
         release, kind="venv", steps=ascend_steps(release), import_check=IMPORT_CHECK

@@ -22,6 +22,15 @@ def has_npu() -> bool:
     return any(Path("/dev").glob("davinci[0-9]*"))
 
 
+def require_npu() -> None:
+    """Refuse a host without NPUs; UsageError."""
+    if not has_npu():
+        raise UsageError(
+            "no NPU was found on this host (there is no /dev/davinci device) and so no release of "
+            "vLLM-Ascend can be measured here; run on an NPU host, or `tox -e cpu` for the CPU"
+        )
+
+
 def find_ascend_python(asked: Path | None = None) -> Path:
     """Return the interpreter that has vllm and vllm-ascend.
 
@@ -31,11 +40,7 @@ def find_ascend_python(asked: Path | None = None) -> Path:
     Raises:
         UsageError: this host has no NPU, or no interpreter with vllm-ascend.
     """
-    if not has_npu():
-        raise UsageError(
-            "no NPU was found on this host (there is no /dev/davinci device) and so no release of "
-            "vLLM-Ascend can be measured here; run on an NPU host, or `tox -e cpu` for the CPU"
-        )
+    require_npu()
     candidates = [asked] if asked else list(_interpreters_on_path())
     for python in candidates:
         if _can_import(python):

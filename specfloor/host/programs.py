@@ -20,10 +20,14 @@ by any signal until the device answers; it is then left behind."""
 
 
 class Output(msgspec.Struct, frozen=True):
-    """What a program printed; ``problem`` is a sentence when it did not come to its end."""
+    """What a program printed; ``problem`` is a sentence when it did not come to its end.
+
+    ``code`` is its exit code, None where it did not end by itself.
+    """
 
     text: str
     problem: str | None = None
+    code: int | None = None
 
 
 def run_program(
@@ -56,14 +60,14 @@ def run_program(
         while process.poll() is None and time.monotonic() < deadline:
             if stop.wait(_POLL_S):
                 break
-        problem = None
-        if process.poll() is None:
+        problem, code = None, process.poll()
+        if code is None:
             problem = f"{argv[0]} did not answer within {timeout_s:g} s"
             if stop.is_set():
                 problem = f"{argv[0]} was stopped"
             _kill(process)
         file.seek(0)
-        return Output(file.read().decode("utf-8", "replace"), problem)
+        return Output(file.read().decode("utf-8", "replace"), problem, code)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

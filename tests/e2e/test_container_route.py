@@ -12,6 +12,7 @@ from specfloor.engines.container import PROGRAM_VARIABLE
 from specfloor.engines.environment import build
 from specfloor.engines.indexes import load_indexes
 from specfloor.engines.local import default_cache
+from specfloor.host.npu import has_npu
 from tests.e2e.fake_host import ROOT, FakeHost
 from tests.e2e.test_real_engine import run_suite
 
@@ -61,12 +62,39 @@ def test_every_server_runs_in_a_container_of_its_own_and_is_removed(tmp_path, do
     assert host.left_over == []
 
 
-def test_without_a_program_for_containers_the_reason_is_said(tmp_path, monkeypatch):
-    monkeypatch.setenv(PROGRAM_VARIABLE, "no-such-program")
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (None, "no program that runs containers was found"),
+        ("echo Client; echo Cannot connect to the daemon. >&2; exit 1", "(Cannot connect to the"),
+    ],
+)
+def test_without_a_program_that_answers_nothing_is_started(tmp_path, monkeypatch, program, said):
+    path = tmp_path / "runs-containers"
+    if program:
+        path.write_text(f"#!/bin/sh\n{program}\n")
+        path.chmod(0o755)
+    monkeypatch.setenv(PROGRAM_VARIABLE, str(path))
     host = FakeHost(tmp_path / "host", tmp_path / "cache")
     finished = host.suite("tests/suite", *SMALL, "--engine", "image:vendor/engine:v1")
-    assert finished.code == 1
-    assert "no program that runs containers was found" in finished.output
+    assert finished.code == 4, finished.output
+    assert said in finished.output
+    assert not list(host.reports.rglob("run.json"))
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.skipif(has_npu(), reason="this host has an NPU, and the run would start")
+def test_an_upgrade_by_images_needs_an_npu(tmp_path):
+    host = FakeHost(tmp_path / "host", tmp_path / "cache")
+    finished = host.suite(
+        *("tests/suite", "--platform", "ascend", "--family", "glm_4_7"),
+        *("--release", "0.18.0", "--engine", "0.18.0=image"),
+        *("--release", "0.23.0", "--engine", "0.23.0=image"),
+        *("--floors-dir", str(ROOT / "fixtures" / "floors")),
+    )
+    assert finished.code == 4, finished.output
+    assert "no NPU was found on this host" in finished.output
+    assert not list(host.reports.rglob("run.json"))
 
 
 @pytest.mark.engine

@@ -2,7 +2,7 @@
 
 ``STANDIN_DOCKER`` names a folder: invocations are appended to ``calls.jsonl`` there, and its file
 ``python`` names the interpreter that is ``python3`` in every image. Only what ``--env`` passes on,
-and ``PATH``, reaches the process, as in a container.
+and ``PATH``, reaches the process, as in a container. It answers ``version``, being there.
 """
 
 import argparse
@@ -37,7 +37,10 @@ def main() -> int:
     remove = commands.add_parser("rm")
     remove.add_argument("--force", action="store_true", required=True)
     remove.add_argument("name")
+    commands.add_parser("version")
     asked = parser.parse_args()
+    if asked.command == "version":
+        return 0
     with (FOLDER / "calls.jsonl").open("a", encoding="utf-8") as calls:
         calls.write(json.dumps(vars(asked)) + "\n")
     return _run(asked) if asked.command == "run" else _remove(asked.name)
