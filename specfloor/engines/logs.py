@@ -41,6 +41,10 @@ _FATAL = re.compile(
     r"|Error executing method|died unexpectedly"
 )
 _REFUSED = re.compile(r"^\S+: error: |address already in use", re.IGNORECASE)
+# what runs containers, or the shell in one, says when it could not start what it was given
+_NOT_STARTED = re.compile(r"^(?:docker|podman|nerdctl|\S*bash): (?!warning)", re.IGNORECASE)
+_CALM = re.compile(r"^(?:DEBUG|INFO|WARNING)\b")
+_HINT = re.compile(r"^(?:See|Run) '[^']+'")
 _SUDDEN_DEATH = re.compile(
     r"(?:died|exited) unexpectedly|^Fatal Python error|Segmentation fault|core dumped"
     r"|\bKilled\b|\bSIG(?:KILL|SEGV|ABRT|BUS)\b|[Oo]ut of memory|^terminate called"
@@ -86,7 +90,8 @@ def root_cause(lines: Iterable[str]) -> str | None:
 
     In order of trust: the first exception that ended a process of the engine, the last other one
     that was an error, a refusal without a traceback (unknown flag, port in use), a process that
-    vanished, and last an exception that only reports the failure of another process. A pydantic
+    vanished, a container that could not be started, and last an exception that only reports the
+    failure of another process. A pydantic
     validation error, which spans lines, is returned as one. To be asked of an engine that failed:
     vLLM 0.28 logs EngineDeadError when it is merely stopped.
     """
@@ -99,10 +104,23 @@ def root_cause(lines: Iterable[str]) -> str | None:
         (r.text for r in reversed(causes)),
         (text for text in texts if _REFUSED.search(text)),
         (text for text in texts if _SUDDEN_DEATH.search(text)),
+        (text for text in reversed(texts) if _NOT_STARTED.match(text)),
         (r.text for r in reversed(raised) if not _ECHO.match(r.text)),
         (r.text for r in reversed(raised)),
     )
     return next((text for group in candidates for text in group), None)
+
+
+def last_words(lines: Iterable[str]) -> str | None:
+    """Return the last line that is neither calm nor a hint how to get help; None if none is.
+
+    For an engine that ended early and of which :func:`root_cause` finds nothing: a program in
+    front of it may have refused in words of its own.
+    """
+    said = [_split(line) for line in lines]
+    texts = [p.text.strip() for p in said if p.level not in ("DEBUG", "INFO", "WARNING")]
+    told = (text for text in reversed(texts) if text and not _CALM.match(text))
+    return next((text for text in told if not _HINT.match(text)), None)
 
 
 def address_in_use(lines: Iterable[str]) -> bool:

@@ -18,7 +18,7 @@ import psutil
 
 from specfloor.engines import guard
 from specfloor.engines.command import Command
-from specfloor.engines.logs import address_in_use, message_of, root_cause
+from specfloor.engines.logs import address_in_use, last_words, message_of, root_cause
 from specfloor.engines.ports import free_port, listeners
 from specfloor.triage.findings import Finding
 
@@ -38,8 +38,8 @@ class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Why a server is of no more use.
 
     ``finding`` is START_FAIL, CRASH or HANG; ``message`` a sentence; ``cause`` the line of the log
-    that says why, where one does; ``exit_code`` the engine's (128 + n for signal n), None while it
-    has not ended.
+    that says why, where one does, and of an engine that ended before it served its last words where
+    none does; ``exit_code`` the engine's (128 + n for signal n), None while it has not ended.
     """
 
     finding: Finding
@@ -250,8 +250,11 @@ class Server:
         raise StartFailure(self._failure(Finding.START_FAIL, message))
 
     def _failure(self, finding: Finding, message: str) -> Failure:
-        cause = root_cause(self.log_lines())
-        return Failure(finding, message, cause, self.log, self.poll())
+        lines, code = self.log_lines(), self.poll()
+        cause = root_cause(lines)
+        if finding is Finding.START_FAIL and code is not None:
+            cause = cause or last_words(lines)
+        return Failure(finding, message, cause, self.log, code)
 
     def _health(self) -> int | None:
         """Return the status of ``/health``, None when there is no answer."""

@@ -7,6 +7,7 @@ import pytest
 from specfloor.engines.logs import (
     ResolvedSpeculation,
     address_in_use,
+    last_words,
     message_of,
     parse_speculative_config,
     resolved_speculative_config,
@@ -176,6 +177,34 @@ def test_a_traceback_that_is_cut_off_is_no_cause():
 def test_a_process_that_vanished_is_a_cause_where_nothing_was_raised(line):
     assert root_cause(["loading", line, "bye"]) == line
     assert root_cause([line, *traceback("ValueError: why")]) == "ValueError: why"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["docker: unknown server OS: .", "See 'docker run --help'."],
+        [
+            "Unable to find image 'vendor/engine:v1' locally",
+            "docker: Error response from daemon: manifest unknown",
+            "",
+            "Run 'docker run --help' for more information",
+        ],
+        ["bash: line 1: exec: python3: not found"],
+    ],
+)
+def test_a_container_that_could_not_be_started_is_a_cause(lines):
+    (expected,) = (line for line in lines if line.startswith(("docker: ", "bash: ")))
+    assert root_cause(lines) == expected
+    assert root_cause([*lines, *traceback("ValueError: why")]) == "ValueError: why"
+
+
+def test_the_last_words_are_neither_calm_nor_hints():
+    calm = ["INFO:     Started server process [7]", *headed("E pid=2", "loading", level="WARNING")]
+    lines = ["launcher: no licence", "See 'launcher --help'.", *calm, ""]
+    assert root_cause(lines) is None
+    assert last_words(lines) == "launcher: no licence"
+    assert last_words(calm) is None
+    assert last_words([]) is None
 
 
 def test_nothing_wrong_is_no_cause():
