@@ -7,6 +7,7 @@ import msgspec
 
 from specfloor.i18n import _
 from specfloor.ledger.model import Signature
+from specfloor.triage.balance import Balance
 from specfloor.triage.findings import Finding
 
 ACCEPTANCE_FAULTS = (
@@ -23,7 +24,8 @@ class Conclusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``signature`` is the shape of the figures and ``evidence`` the counts that show it.
     ``finding`` None is PARSE: read, and nothing to judge. ``beside`` marks what only a tool without
-    acceptance says, which does not stand in the way of what other files show.
+    acceptance says, which does not stand in the way of what other files show. Of a loss of speed
+    ``cleared`` says why it is not the draft's, and ``balance`` what a step costs and gives.
     """
 
     finding: Finding | None
@@ -33,6 +35,8 @@ class Conclusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     signature: Signature | None = None
     evidence: tuple[str, ...] = ()
     beside: bool = False
+    cleared: str | None = None
+    balance: Balance | None = None
 
 
 def nothing_to_judge() -> Conclusion:

@@ -19,7 +19,7 @@ from specfloor.triage.chain import diagnose
 from specfloor.triage.conclusions import Conclusion, doubted, in_order
 from specfloor.triage.environment import warn_of_environment
 from specfloor.triage.evidence import Run, Warned
-from specfloor.triage.facts import ACCEPTANCE, Facts
+from specfloor.triage.facts import ACCEPTANCE, Facts, Speed
 from specfloor.triage.findings import Finding
 from specfloor.triage.given import Given
 from specfloor.triage.inputs import open_inputs
@@ -103,7 +103,8 @@ def _facts(
     k = given.k or next((run.k for run in runs if run.k), None)
     setting = facets_of_k(k) | ({Facet.ADAPTIVE: True} if given.adaptive else {})
     shown = [c for c in conclusions if c.finding in ACCEPTANCE and c.signature is not None]
-    healthy = any(c.finding is Finding.SPEED_REGRESSION_ACCEPT_OK for c in conclusions)
+    healthy = next((c.cleared for c in conclusions if c.cleared), None)
+    balance = next((c.balance for c in conclusions if c.balance), None)
     devices = tuple(c for c in conclusions if c.finding is Finding.HARDWARE)
     return Facts(
         conclusions=tuple(c for c in conclusions if c not in devices),
@@ -118,7 +119,7 @@ def _facts(
         unasked=None if release else _unasked(runs),
         family=family,
         method=method,
-        healthy=_("acceptance is as it should be") if healthy else None,
+        healthy=healthy,
         seen=tuple(
             Seen(c.signature, _("; ").join(c.evidence) or c.reason)
             for c in shown[:1]
@@ -126,6 +127,7 @@ def _facts(
         ),
         setting=setting,
         off_failure=next((c for c in conclusions if c.scope.get("arm") == OFF), None),
+        speed=Speed(balance.speed, balance.length, balance.step_cost) if balance else Speed(),
         devices=devices,
         sampled=any(part.devices_seen for part in parts),
         others_seen=all(part.others_seen for part in parts if part.devices_seen),

@@ -13,7 +13,15 @@ from specfloor.triage.evidence import Group, Run
 from specfloor.triage.findings import Finding
 from specfloor.triage.given import Given
 from specfloor.triage.judge_acceptance import acceptance_of, expected_of
-from specfloor.triage.judge_speed import AS_MANY, SPEED_LOSS, THROUGHPUT_LOSS, TTFT_LOSS, slower
+from specfloor.triage.judge_speed import (
+    AS_MANY,
+    SPEED_LOSS,
+    THROUGHPUT_LOSS,
+    TTFT_LOSS,
+    Drafts,
+    drafts_of,
+    slower,
+)
 from specfloor.triage.roles import COMPARED_WITH, NEW, OFF, OLD, REFERENCE
 from specfloor.triage.standing import TOLERANCE, UNSEEN, Expected, Standing, standing_of
 from specfloor.triage.tally import total
@@ -122,12 +130,13 @@ def _compare_arms(
     told += _accuracy(given)
     for metric, loss in METRICS.items():
         costs = [
-            (on.run.concurrency, ratio)
+            (on, ratio)
             for off, on in pairs
             if (ratio := cost_ratio(metric, off.run, on.run)) is not None
         ]
         if any(ratio > 1 + loss for _, ratio in costs):
-            return [*told, _loss(metric, costs, pairs[0][0].arm, healthy=healthy)]
+            drafts = _drafts(metric, pairs, costs, [*found, *told], given)
+            return [*told, _loss(metric, costs, pairs[0][0].arm, drafts)]
     gain = [cost_ratio("tpot", off.run, on.run) for off, on in pairs]
     if all(ratio is None for ratio in gain):
         return [*told, Conclusion(Finding.NO_DATA, _("the reports have no times in common"))]
@@ -167,11 +176,34 @@ def flip_of(ratios: Mapping[int, float]) -> tuple[int, int] | None:
     return max(wins), min(losses)
 
 
-def _loss(
-    metric: str, costs: Sequence[tuple[int | None, float]], base: str, *, healthy: bool
-) -> Conclusion:
-    """Return the finding of a loss; ``costs`` are ratios by concurrency."""
-    by_concurrency = {c: ratio for c, ratio in costs if c is not None}
+def _drafts(
+    metric: str,
+    pairs: Sequence[tuple[Arm, Arm]],
+    costs: Sequence[tuple[Arm, float]],
+    found: Sequence[Conclusion],
+    given: Given,
+) -> Drafts:
+    """Return what is known of the drafts of the arm that lost most of a metric."""
+    worst, ratio = max(costs, key=lambda one: one[1])
+    tally = worst.run.spec if all(on.run.spec for _, on in pairs) else None
+    per_token = [cost_ratio("tpot", off.run, on.run) for off, on in pairs]
+    kept = all(ratio is not None and ratio <= 1 + SPEED_LOSS for ratio in per_token)
+    return drafts_of(
+        tally,
+        found,
+        k=given.k,
+        speed=1 / ratio if metric == "tpot" and pairs[0][0].arm == OFF else None,
+        apart=_("acceptance acts on the time per output token alone, which is not lost")
+        if kept
+        else None,
+    )
+
+
+def _loss(metric: str, costs: Sequence[tuple[Arm, float]], base: str, drafts: Drafts) -> Conclusion:
+    """Return the finding of a loss; ``costs`` are ratios by arm."""
+    by_concurrency = {
+        arm.run.concurrency: ratio for arm, ratio in costs if arm.run.concurrency is not None
+    }
     flip = flip_of(by_concurrency) if metric == "tpot" and base == OFF else None
     if flip:
         return Conclusion(
@@ -196,7 +228,7 @@ def _loss(
     told = _("{metric} costs {worst:.2f} times that of {base}").format(
         metric=metric, worst=worst, base=base
     )
-    return slower(told, healthy=healthy, scope=scope)
+    return slower(told, drafts, scope)
 
 
 def _old_and_new(pairs: Sequence[tuple[Arm, Arm]], given: Given) -> list[Conclusion]:
