@@ -1,7 +1,8 @@
 """How commands print tables, unknowns and JSON."""
 
+import math
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import click
 import msgspec
@@ -19,6 +20,26 @@ def for_programs(ctx: click.Context, param: click.Parameter, value: str) -> str:
     if value in {"json", "csv"}:
         use(ENGLISH)
     return value
+
+
+class Share(click.FloatRange):
+    """A fraction above 0, up to 1; a NaN, which no comparison finds out of range, is none."""
+
+    def __init__(self, *, whole: bool) -> None:
+        """Take whether 1 itself is one."""
+        super().__init__(min=0, max=1, min_open=True, max_open=not whole)
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - as click has it
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> float:
+        """Return the fraction."""
+        found: float = super().convert(value, param, ctx)
+        if math.isnan(found):
+            self.fail(f"{value} is no number.", param, ctx)
+        return found
 
 
 format_option = click.option(

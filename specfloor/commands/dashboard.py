@@ -8,6 +8,7 @@ import msgspec
 import yaml
 
 from specfloor.catalog import load_catalog
+from specfloor.commands._show import Share
 from specfloor.dashboard.bounds import Bound, bounds_of
 from specfloor.dashboard.grafana import dashboard as grafana_dashboard
 from specfloor.dashboard.names import Names, names_of
@@ -43,7 +44,7 @@ _MATCHER = r'\s*[a-zA-Z_]\w*\s*(?:=|!=|=~|!~)\s*"(?:[^"\\\n]|\\.)*"\s*'
 )
 @click.option(
     "--floor",
-    type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
+    type=Share(whole=False),
     metavar="RATE",
     help="hold every model to this acceptance rate, a fraction",
 )

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.live import Live
 
+from specfloor.commands._show import Share
 from specfloor.errors import UsageError
 from specfloor.exits import Exit
 from specfloor.i18n import _
@@ -51,7 +52,7 @@ def seconds(text: str) -> float:
 @click.option("--json", "as_lines", is_flag=True, help="a line of JSON for every reading")
 @click.option(
     "--floor",
-    type=click.FloatRange(min=0, max=1, min_open=True),
+    type=Share(whole=True),
     metavar="RATE",
     help="stop with exit code 1 when the acceptance rate over the window falls below this fraction",
 )

@@ -2,6 +2,7 @@
 
 import json
 
+import click
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -103,6 +104,13 @@ def test_names_and_matchers_of_a_gateway(tmp_path):
     run("-o", tmp_path, "--prefix", "vllm_", "--match", 'namespace="prod"')
     expression = rules_in(tmp_path)["specfloor:drafts:rate"]["expr"]
     assert expression == 'rate(vllm_spec_decode_num_drafts_total{namespace="prod"}[5m])'
+
+
+@pytest.mark.parametrize("floor", ["nan", "1", "0"])
+def test_an_alert_that_never_fires_is_refused(floor, tmp_path):
+    with pytest.raises(click.BadParameter):
+        run("-o", tmp_path / "out", "--floor", floor)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import io
 import json
 
+import click
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
@@ -198,6 +199,12 @@ def test_v0_says_a_rate_since_its_start(watch):
 def test_what_a_user_can_mend_is_one_sentence(watch, arguments, message):
     with pytest.raises(UsageError, match=message):
         watch(*arguments, readings=[])
+
+
+@pytest.mark.parametrize("floor", ["nan", "inf", "0", "1.01"])
+def test_a_floor_that_nothing_could_fall_below_is_refused(watch, floor):
+    with pytest.raises(click.BadParameter):
+        watch("--floor", floor, readings=DEAD)
 
 
 def test_a_line_over_time():
