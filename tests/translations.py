@@ -54,4 +54,4 @@ def _mark(english: Path, root: Path) -> str:
 if __name__ == "__main__":
     if sys.argv[1:] == ["--record"]:
         record()
-    sys.exit("\n".join(behind()))
+    sys.exit("\n".join(behind()) or 0)

@@ -39,7 +39,7 @@ _EXITS = {Verdict.FAIL: Exit.FAILS, Verdict.PASS: Exit.HOLDS, None: Exit.HOLDS}
 @click.option(
     "--workloads",
     type=click.Path(path_type=Path),
-    help="the folder of prompts (default: where the run had them)",
+    help="the folder of prompts (default: where the run had them, else fixtures/workloads)",
 )
 @click.option("--without-texts", is_flag=True, help="leave out prompts, and answers but for hashes")
 @click.option("--show-redactions", is_flag=True, help="list what was replaced, never what it was")
@@ -77,6 +77,13 @@ def bug(
     _write(output, made.text.encode())
     _write(archive, made.archive())
     click.echo(made.text.splitlines()[0])
+    if report.host_fault:
+        click.echo(
+            _(
+                "no server was started, and the host is at fault, not the release: {why}; mend it "
+                "and run again before you send this"
+            ).format(why=report.host_fault)
+        )
     if report.others:
         click.echo(
             _("{others} more cells fail; --cell ID reports another").format(
@@ -89,6 +96,10 @@ def bug(
         )
     )
     click.echo(_replaced(made, show=show_redactions))
+    if report.no_requests and not without_texts:
+        click.echo(
+            _("The text has no requests to send: {why}").format(why=report.no_requests), err=True
+        )
     return _exit_of([reported])
 
 

@@ -38,6 +38,7 @@ from specfloor.vendor.form import (
     searches,
     title,
 )
+from specfloor.vendor.host_fault import host_fault
 from specfloor.vendor.logs import read_log
 from specfloor.vendor.prompts import Choice, prompts_on_acceptance, prompts_on_speed
 from specfloor.vendor.reproduce import Serve, bodies, find_prompts, serve, served_name
@@ -52,7 +53,8 @@ class BugReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     says why there are none. ``others`` are further cells of the run that fail. ``profile`` is the
     acceptance by position; ``attached`` names and texts of the user's own files. ``diagnosis`` is
     the chain of causes, None where nothing of the cell fails; ``checked`` are the ledger's rows
-    about the release, with what the measurement says of each.
+    about the release, with what the measurement says of each. ``host_fault`` is what of the host
+    kept every server from starting, None where nothing shows that it was the host.
     """
 
     cell: Cell
@@ -76,13 +78,19 @@ class BugReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keywords: tuple[str, ...]
     searches: tuple[str, ...]
     others: tuple[str, ...]
+    host_fault: str | None = None
+
+
+HERE = Path("fixtures", "workloads")
+"""The prompts of a checkout, in the folder that one is in."""
 
 
 class Wishes(msgspec.Struct, frozen=True):
     """What the user asked of a report besides the cell.
 
-    ``workloads`` is where the prompts are, None for where the run had them; ``attached`` names and
-    texts of files to include; ``texts`` whether prompts and answers may be shown.
+    ``workloads`` is where the prompts are, None for where the run had them, else :data:`HERE`;
+    ``attached`` names and texts of files to include; ``texts`` whether prompts and answers may be
+    shown.
     """
 
     workloads: Path | None = None
@@ -140,8 +148,10 @@ def report_of(judged: Judged, reported: CellResult, catalog: Catalog, wishes: Wi
         prompts_on_speed(evidence) if on_speed else prompts_on_acceptance(evidence, good, family)
     )
     block = _block(evidence, forced=on_speed)
-    folder = wishes.workloads or Path(str(run.info.settings.get("workloads_dir", "")))
-    prompts = find_prompts(block, family, folder)
+    of_run = Path(str(run.info.settings.get("workloads_dir", HERE)))
+    prompts = find_prompts(
+        block, family, [wishes.workloads] if wishes.workloads else [of_run, HERE]
+    )
     wanted = [
         prompts.by_id[one.prompt_id] for one in choice.shown if one.prompt_id in prompts.by_id
     ]
@@ -181,6 +191,7 @@ def report_of(judged: Judged, reported: CellResult, catalog: Catalog, wishes: Wi
             for one in judged.cells
             if one.verdict is Verdict.FAIL and one.cell != cell
         ),
+        host_fault=host_fault(evidence),
     )
 
 

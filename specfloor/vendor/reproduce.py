@@ -87,10 +87,18 @@ def served_name(argv: Sequence[str], family: Family) -> str:
     return family.name
 
 
-def find_prompts(block: Block | None, family: Family, folder: Path) -> Prompts:
-    """Return the prompts of a block from a folder of workloads, if they are still those it sent."""
+def find_prompts(block: Block | None, family: Family, folders: Sequence[Path]) -> Prompts:
+    """Return the prompts of a block from the first folder of workloads that has those it sent.
+
+    Where none has, what is missing is said of the first folder.
+    """
     if block is None:
         return Prompts({}, _(words.NOT_SENT))
+    looked = [_prompts_in(folder, block, family) for folder in folders]
+    return next((found for found in looked if not found.missing), looked[0])
+
+
+def _prompts_in(folder: Path, block: Block, family: Family) -> Prompts:
     sent = block.sent
     try:
         workloads = Workloads(folder, sent.seed)

@@ -65,7 +65,9 @@ def fields_of(text):
 
 def test_a_draft_that_went_bad(bug, tmp_path):
     code, out, err, text, members = bug(write_run(tmp_path / "r1", both_arms(on=DEAD)))
-    assert (code, err) == (1, "")
+    assert code == 1
+    assert err.startswith("The text has no requests to send: ")
+    assert err.count("\n") == 1
     assert fields_of(text) == ["Your current environment", "🐛 Describe the bug"]
     first = text.splitlines()[0]
     assert first == (
@@ -182,6 +184,34 @@ def test_a_server_that_does_not_start(bug, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("message", "cause", "of_the_host"),
+    [
+        ("the engine ended (exit code 125)", "docker: unknown server OS", True),
+        ("no NPU was found on this host (there is no device)", None, True),
+        ("the engine ended", "docker: OCI runtime: exec: /bin/bash: not found", False),
+        ("the engine ended", "ValueError: no such op", False),
+        ("the engine ended (exit code 1)", None, False),
+    ],
+)
+def test_what_the_host_lacks_is_no_fault_of_the_vendors(bug, tmp_path, message, cause, of_the_host):
+    faults = [fault(Finding.START_FAIL, arm, cause=cause) for arm in (OFF, CELL.arm)]
+    records = [msgspec.structs.replace(one, message=message) for one in faults]
+    code, out, _, text, _ = bug(write_run(tmp_path / "r1", records))
+    assert code == 1
+    for shown in (out, text):
+        assert ("the host is at fault, not the release" in shown) is of_the_host
+    if of_the_host:
+        assert (cause or message) in out
+
+
+def test_a_host_that_started_one_server_is_not_at_fault(bug, tmp_path):
+    said = "docker: unknown server OS"
+    records = [launch(OFF), *natural(OFF), fault(Finding.START_FAIL, CELL.arm, cause=said)]
+    _, out, _, text, _ = bug(write_run(tmp_path / "r1", records))
+    assert "the host is at fault" not in out + text
+
+
+@pytest.mark.parametrize(
     ("records", "said", "code"),
     [
         (both_arms(), "No cell of this run fails: there is nothing to report. --cell ID", 0),
@@ -226,7 +256,8 @@ def test_the_cell_furthest_below_its_floor_is_the_one(bug, tmp_path):
 def test_ten_prompts_are_sent_by_a_shell(bug, tmp_path):
     records = write_workloads(tmp_path / "w", both_arms(on=DEAD))
     settings = {"workloads_dir": str(tmp_path / "w")}
-    _, _, _, text, _ = bug(write_run(tmp_path / "r1", records, settings=settings))
+    _, _, err, text, _ = bug(write_run(tmp_path / "r1", records, settings=settings))
+    assert err == ""
     script = re.search(r"```sh\n(cat > requests.*?)counters\(\)", text, re.DOTALL)[1]
     subprocess.run(["sh", "-c", script], cwd=tmp_path, check=True)
     lines = (tmp_path / "requests.jsonl").read_text().splitlines()
@@ -236,6 +267,22 @@ def test_ten_prompts_are_sent_by_a_shell(bug, tmp_path):
     assert sent[0]["max_tokens"] == 9
     known = {p.messages[0].content for p in load_workload(tmp_path / "w" / "glm" / "code.jsonl")}
     assert {body["messages"][0]["content"] for body in sent} <= known
+
+
+def test_prompts_are_looked_for_here_where_the_run_had_them_no_more(bug, tmp_path, monkeypatch):
+    records = write_workloads(tmp_path / "clone" / "fixtures" / "workloads", both_arms(on=DEAD))
+    run = write_run(tmp_path / "r1", records, settings={"workloads_dir": str(tmp_path / "gone")})
+    monkeypatch.chdir(tmp_path / "clone")
+    _, _, err, text, _ = bug(run)
+    assert err == ""
+    assert "cat > requests" in text
+    # a folder that is named is the only one
+    _, _, err, text, _ = bug(run, "--workloads", tmp_path / "gone")
+    assert "cat > requests" not in text
+    assert "name the folder that has them with --workloads\n" in err
+    assert str(tmp_path / "gone") in err
+    _, _, err, _, _ = bug(run, "--workloads", tmp_path / "gone", "--without-texts")
+    assert err == ""
 
 
 def test_prompts_that_changed_are_not_sent(bug, tmp_path):
