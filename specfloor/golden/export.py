@@ -18,6 +18,7 @@ from specfloor.golden.model import (
     Rate,
     TokensPerStep,
 )
+from specfloor.i18n import _
 from specfloor.judge.baseline import hardware_class
 from specfloor.judge.cell import AcceptanceJudgement
 from specfloor.judge.evidence import CellEvidence, RecordIndex
@@ -80,7 +81,7 @@ def of_run(run: Run, result: RunResult, catalog: Catalog) -> Iterable[Golden | L
         judged = one.acceptance
         summary = judged.summary if judged else None
         if judged is None or summary is None:
-            yield LeftOut(one.cell, "no acceptance was measured")
+            yield LeftOut(one.cell, _("no acceptance was measured"))
         elif why := _why_not(judged):
             yield LeftOut(one.cell, why)
         else:
@@ -102,13 +103,19 @@ def of_run(run: Run, result: RunResult, catalog: Catalog) -> Iterable[Golden | L
 
 
 def _why_not(judged: AcceptanceJudgement) -> str | None:
-    said = f"its verdict is {judged.verdict}: {', '.join(judged.findings)}"
+    said = _("its verdict is {verdict}: {findings}").format(
+        verdict=judged.verdict, findings=_(", ").join(judged.findings)
+    )
     if judged.verdict is Verdict.FAIL:
         return said
     if judged.sent < judged.prompts:
-        return f"{judged.sent} of {judged.prompts} prompts were sent; measure with --no-early-stop"
+        return _("{sent} of {prompts} prompts were sent; measure with --no-early-stop").format(
+            sent=judged.sent, prompts=judged.prompts
+        )
     if judged.failed:
-        return f"{judged.failed} of {judged.sent} requests failed"
+        return _("{failed} of {sent} requests failed").format(
+            failed=judged.failed, sent=judged.sent
+        )
     return None if judged.verdict in (None, Verdict.PASS) else said
 
 

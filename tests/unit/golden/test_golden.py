@@ -14,6 +14,7 @@ from specfloor.errors import UsageError
 from specfloor.golden.export import export
 from specfloor.golden.model import VERSION, decode, encode, schema
 from specfloor.golden.references import references_of
+from specfloor.i18n import speaking
 from specfloor.judge.run import Basis, Wanted, write_basis
 from specfloor.runs.records import Purpose
 from specfloor.runs.store import RunWriter, read_run
@@ -88,6 +89,8 @@ def test_what_is_not_whole_or_does_not_hold_is_left_out(stored, on, entries, why
 
 def test_what_was_not_measured_is_left_out(stored):
     assert exported(stored([])).left_out[0].why == "no acceptance was measured"
+    with speaking("zh"):
+        assert exported(stored([], name="r2")).left_out[0].why == "没有测得接受率"
 
 
 def test_of_the_same_cell_the_youngest_run_counts(stored):
