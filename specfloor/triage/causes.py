@@ -1,6 +1,8 @@
 """Known faults of a release that fit what was found, from the ledger: possible causes."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -29,18 +31,24 @@ _STRONG = (Standing.AFFECTED, Standing.POSSIBLY)
 """Standings that say something for a release; of others it is only not known that it is free."""
 _TRENDS = frozenset({Signature.DECAYS, Signature.LONG_INPUT})
 """Signatures of faults that come with time or length; the others are there from the first step."""
+_DRAFT_EAGER = re.compile(r"\bdrafts?\b.*\beager\b|\benforce_eager\b", re.IGNORECASE)
+"""Words of a row about a draft without its graph, for which the ledger has no facet."""
 
 
 class KnownFix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A change of vLLM-Ascend that the release lacks and that mends a fault like the one found.
 
-    ``evidence`` is how sure it is that the release has the fault; ``fits`` whether the figures bear
-    its signature (None: the ledger or the figures have none). ``first`` is the release that first
-    shipped the change, ``first_final`` the first that is no candidate; None while none has.
+    ``kind`` is what the fault costs, ``evidence`` how sure it is that the release has it, ``fits``
+    whether the figures bear its signature (None: the ledger or the figures have none). ``first`` is
+    the release that first shipped the change, ``first_final`` the first that is no candidate; None
+    while none has.
+    ``configured`` are settings of the catalogue's own speculative configuration that the row is
+    about, such as ``enforce_eager=true``.
     """
 
     release: str
     change: str
+    kind: Kind
     evidence: str
     fits: bool | None
     symptom: str
@@ -49,6 +57,7 @@ class KnownFix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     avoided_by: tuple[str, ...]
     first: str | None
     first_final: str | None
+    configured: tuple[str, ...] = ()
 
     @property
     def mended_in(self) -> str:
@@ -73,7 +82,14 @@ class KnownFix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if self.avoided_by
             else ""
         )
-        return _(
+        own = (
+            _("; the catalogue's own configuration of the draft has {configured}").format(
+                configured=_(", ").join(self.configured)
+            )
+            if self.configured
+            else ""
+        )
+        said = _(
             "{change} ({release} is {evidence}{fits}): {symptom}; mended in {mended_in}{avoid}"
         ).format(
             change=self.change,
@@ -84,6 +100,7 @@ class KnownFix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             mended_in=self.mended_in,
             avoid=avoid,
         )
+        return said + own
 
 
 class Causes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -137,6 +154,7 @@ def known_faults(
     setting: Mapping[Facet, bool],
     seen: Sequence[Signature] = (),
     needed: Collection[Facet] = (),
+    drafting: Mapping[str, Any] | None = None,
 ) -> Causes:
     """Return the faults that a release has, or may have.
 
@@ -153,6 +171,7 @@ def known_faults(
         setting: facets known to hold or not; a fault that needs one that does not is left out.
         seen: the signatures that the figures bear, the one that says most first.
         needed: facets without which the loss is shown not to be there.
+        drafting: the fields of the catalogue's speculative configuration, where it is known.
     """
     lacking = missing(ledger, release, family=family, method=method, kinds=kinds, setting=setting)
     ranked: list[tuple[tuple[int, ...], KnownFix]] = []
@@ -168,6 +187,7 @@ def known_faults(
         fix = KnownFix(
             release=lacking.release,
             change=row.id,
+            kind=row.kind,
             evidence=entry.standing.value,
             fits=fits,
             symptom=row.symptom,
@@ -176,6 +196,7 @@ def known_faults(
             avoided_by=row.avoided_by,
             first=entry.first,
             first_final=entry.first_final,
+            configured=_configured(row, drafting or {}),
         )
         strength = _STRONG.index(entry.standing)
         ranked.append(((fits is False, wanted, strength, place, against, open_, number), fix))
@@ -194,6 +215,16 @@ def facets_of_k(k: int | None) -> dict[Facet, bool]:
         Facet.K_FROM_3: k >= 3,
         Facet.K_FROM_8: k >= 8,
     }
+
+
+def _configured(row: Row, drafting: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the settings of a speculative configuration that a row is about."""
+    texts = (row.symptom, *row.conditions)
+    about = {
+        "enforce_eager": any(map(_DRAFT_EAGER.search, texts)),
+        "parallel_drafting": Facet.PARALLEL_DRAFTING in row.when,
+    }
+    return tuple(f"{name}=true" for name, is_it in about.items() if is_it and drafting.get(name))
 
 
 def _fits(row: Row, seen: Sequence[Signature]) -> bool | None:

@@ -35,7 +35,7 @@ def diagnose(facts: Facts, ledger: Ledger) -> Diagnosis:
     causes = _asked(facts, ledger)
     links = [
         *_ends(facts),
-        *_acceptance(facts),
+        *_acceptance(facts, listed=_lists_some(facts, causes)),
         *_configuration(facts),
         *_known(facts, causes),
         *_step_cost(facts),
@@ -70,7 +70,7 @@ def _ends(facts: Facts) -> Iterator[Link]:
             yield _link(Stage.RUN, invalid)
 
 
-def _acceptance(facts: Facts) -> Iterator[Link]:
+def _acceptance(facts: Facts, *, listed: bool) -> Iterator[Link]:
     faults = facts.said(ACCEPTANCE)
     for number, fault in enumerate(faults):
         # what the figures look like belongs to the first: the others are the same loss again
@@ -83,7 +83,7 @@ def _acceptance(facts: Facts) -> Iterator[Link]:
         for contrast in facts.contrasts:
             steps += steps_of_contrast(contrast, facts.place)
         for one in facts.seen:
-            steps += steps_of_signature(one.signature, facts.place)
+            steps += steps_of_signature(one.signature, facts.place, listed=listed)
         shown = tuple(one.evidence for one in facts.seen)
         signature = facts.seen[0].signature if facts.seen else fault.signature
         yield _link(
@@ -122,7 +122,15 @@ def _asked(facts: Facts, ledger: Ledger) -> Causes | None:
         setting=facts.setting | {c.facet: False for c in facts.contrasts if c.facet and not c.only},
         seen=[one.signature for one in facts.seen],
         needed=[c.facet for c in facts.contrasts if c.facet and c.only],
+        drafting=facts.drafting,
     )
+
+
+def _lists_some(facts: Facts, causes: Causes | None) -> bool:
+    """Return whether the ledger has rows that may be behind it, or may have once it is asked."""
+    if causes is None:
+        return facts.place.platform == "ascend"
+    return any(fix.fits is not False for fix in causes.fixes)
 
 
 def _explained_by_a_fix(facts: Facts) -> Conclusion | None:
@@ -155,9 +163,9 @@ def _known(facts: Facts, causes: Causes | None) -> Iterator[Link]:
 
 
 def _confirming(fix: KnownFix, place: Place) -> tuple[Step, ...]:
-    steps = [step_of_avoiding(setting, fix.change) for setting in fix.avoided_by]
+    steps = [step_of_avoiding(setting, fix.kind, fix.change) for setting in fix.avoided_by]
     if fixed := fix.first_final or fix.first:
-        steps.append(step_of_upgrade(place, fixed, fix.change))
+        steps.append(step_of_upgrade(place, fixed, fix.kind, fix.change))
     return tuple(steps)
 
 
@@ -276,15 +284,8 @@ def _exonerated(facts: Facts) -> Iterator[str]:
         yield _("the target and the devices under it: {same_texts}").format(
             same_texts=facts.same_texts
         )
-    if facts.sampled and not facts.devices:
-        yield (
-            _("the devices: npu-smi shows none that is unwell or shared")
-            if facts.others_seen
-            else _(
-                "the devices: npu-smi shows none that is unwell; whether others use them too, the "
-                "pids of the server (server_pids of --given) would tell"
-            )
-        )
+    if facts.sampled and facts.devices_clear and not facts.devices:
+        yield _("the devices: npu-smi shows none that is unwell or shared")
 
 
 def _on_ledger(facts: Facts, causes: Causes | None) -> str | None:

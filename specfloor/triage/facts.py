@@ -1,5 +1,7 @@
 """What the chain goes by: conclusions, figures, configuration, speed, devices, whoever says it."""
 
+from typing import Any
+
 import msgspec
 
 from specfloor.cells import Cell
@@ -48,12 +50,14 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     acceptance is known to be as it should be, None where it is not known. ``seen`` are the
     signatures that the figures bear, ``contrasts`` where the fault is and where it is not.
     ``release`` is None where the ledger cannot be asked, for the reason ``unasked``. ``setting``
-    are the facets known to hold or not; ``in_effect`` says that the configuration asked for is, and
+    are the facets known to hold or not, and ``drafting`` the fields of the catalogue's speculative
+    configuration; ``in_effect`` says that the configuration asked for is, and
     from what. ``off_failure`` is how the arm without drafts ended, if badly, and ``off_served``
     whether it is known to have served. ``same_texts`` says that the answers are those of the arm
     without drafts. ``environment`` are faults of the set-up that may keep a setting from being in
     effect. ``devices`` are what samples of npu-smi show, and ``sampled`` whether there were any;
-    ``others_seen`` is whether processes of others would have been told from the server's.
+    ``devices_clear`` is whether they leave nothing open: no memory that is full, no process that
+    may be another's.
     """
 
     conclusions: tuple[Conclusion, ...]
@@ -67,6 +71,7 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seen: tuple[Seen, ...] = ()
     contrasts: tuple[Contrast, ...] = ()
     setting: dict[Facet, bool] = {}
+    drafting: dict[str, Any] = {}
     in_effect: str | None = None
     off_failure: Conclusion | None = None
     off_served: bool = False
@@ -75,7 +80,7 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     environment: tuple[str, ...] = ()
     devices: tuple[Conclusion, ...] = ()
     sampled: bool = False
-    others_seen: bool = True
+    devices_clear: bool = True
 
     def said(self, findings: frozenset[Finding]) -> tuple[Conclusion, ...]:
         """Return the conclusions with one of some findings."""

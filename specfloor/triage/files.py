@@ -8,12 +8,11 @@ import msgspec
 
 from specfloor.catalog import load_catalog
 from specfloor.catalog.pairs import releases_for
-from specfloor.errors import UsageError
 from specfloor.host.collect_env import EnvironmentText
 from specfloor.i18n import _
 from specfloor.ledger import read_ledger
 from specfloor.ledger.model import Facet
-from specfloor.ledger.names import find_family, ledger_method
+from specfloor.ledger.names import find_family
 from specfloor.triage.causes import facets_of_k
 from specfloor.triage.chain import diagnose
 from specfloor.triage.conclusions import Conclusion, doubted, in_order
@@ -29,7 +28,7 @@ from specfloor.triage.report import Report, build_report
 from specfloor.triage.roles import OFF
 from specfloor.triage.signatures import Seen
 from specfloor.triage.steps import Place
-from specfloor.triage.told import platform_of
+from specfloor.triage.told import drafting_of, is_known, platform_of
 
 
 def triage(
@@ -99,7 +98,7 @@ def _facts(
     runs = [run for part in parts for run in part.runs]
     method = given.config.get("method")
     if not isinstance(method, str):
-        method = next((run.method for run in runs if run.method and _is_known(run.method)), None)
+        method = next((run.method for run in runs if run.method and is_known(run.method)), None)
     k = given.k or next((run.k for run in runs if run.k), None)
     setting = facets_of_k(k) | ({Facet.ADAPTIVE: True} if given.adaptive else {})
     shown = [c for c in conclusions if c.finding in ACCEPTANCE and c.signature is not None]
@@ -126,11 +125,12 @@ def _facts(
             if c.signature is not None
         ),
         setting=setting,
+        drafting=drafting_of(family, method, load_catalog()),
         off_failure=next((c for c in conclusions if c.scope.get("arm") == OFF), None),
         speed=Speed(balance.speed, balance.length, balance.step_cost) if balance else Speed(),
         devices=devices,
         sampled=any(part.devices_seen for part in parts),
-        others_seen=all(part.others_seen for part in parts if part.devices_seen),
+        devices_clear=all(part.devices_clear for part in parts if part.name == "npu_smi"),
     )
 
 
@@ -144,15 +144,6 @@ def _unasked(runs: Sequence[Run]) -> str:
         if (names := releases_for(load_catalog(), version))
     ]
     return f"{told} ({_('; ').join(pairs)})" if pairs else told
-
-
-def _is_known(method: str) -> bool:
-    """Whether the ledger knows a method that a log names; others rule nothing out."""
-    try:
-        ledger_method(method)
-    except UsageError:
-        return False
-    return True
 
 
 def _joined(parts: Sequence[Part]) -> dict[str, Any]:

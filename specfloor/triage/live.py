@@ -1,6 +1,7 @@
 """From the judgements of a run to the chain: what a run of the suite tells it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -143,6 +144,7 @@ def facts_of(
         seen=seen_of(acceptance, falls_of_upgrade(result.upgrade)) if acceptance else (),
         contrasts=(*_tiers(result, siblings), *_settings(result, beside)) if fell else (),
         setting=configuration.setting if configuration else {},
+        drafting=_drafting(cell, catalog),
         in_effect=_in_effect(configuration) if configuration else None,
         off_failure=off_failure,
         off_served=bool(outputs),
@@ -199,6 +201,11 @@ def _in_effect(configuration: ConfigurationJudgement) -> str | None:
         return None
     held = sum(check.holds is True for check in configuration.checks)
     return _("it is in effect, by {held} checks").format(held=held)
+
+
+def _drafting(cell: Cell, catalog: Catalog) -> dict[str, Any]:
+    methods = catalog.family(cell.family).methods
+    return next((method.config for method in methods if method.name == cell.method), {})
 
 
 def _whole(result: CellResult) -> Share | None:

@@ -3,7 +3,7 @@
 import msgspec
 
 from specfloor.i18n import N_, _
-from specfloor.ledger.model import AVOIDED_BY, Facet, Signature
+from specfloor.ledger.model import AVOIDED_BY, Facet, Kind, Signature
 from specfloor.triage.diagnosis import Step
 from specfloor.triage.signatures import Contrast
 
@@ -50,20 +50,24 @@ _OPTIONS = {
 _EAGER = "--enforce-eager"
 
 
-def steps_of_signature(signature: Signature, place: Place) -> tuple[Step, ...]:
-    """Return the experiments that tell the causes of a signature apart, cheapest first."""
+def steps_of_signature(signature: Signature, place: Place, *, listed: bool) -> tuple[Step, ...]:
+    """Return the experiments that tell the causes of a signature apart, cheapest first.
+
+    ``listed`` is whether the ledger may have rows about it: one that has none is not asked again.
+    """
     eager, one = place.serve(_EAGER), place.suite("-k", "acceptance", k=1)
     match signature:
         case Signature.ZERO:
-            return (
-                Step(
-                    place.fixes(),
-                    _(
-                        "a head, a rotation or a vocabulary map that the draft "
-                        "should share with the target is the usual cause; the known "
-                        "ones are listed"
-                    ),
+            known = Step(
+                place.fixes(),
+                _(
+                    "a head, a rotation or a vocabulary map that the draft "
+                    "should share with the target is the usual cause; the known "
+                    "ones are listed"
                 ),
+            )
+            return (
+                *((known,) if listed else ()),
                 Step(eager, _("zero there too rules the graph out")),
                 Step(one, _("zero there too rules out what draft steps share")),
             )
@@ -251,17 +255,36 @@ def steps_of_device(place: Place) -> tuple[Step, ...]:
     )
 
 
-def step_of_avoiding(setting: str, change: str) -> Step:
+_AVOIDED = {
+    Kind.ACCEPTANCE: N_("acceptance that is back confirms {change}"),
+    Kind.ACCURACY: N_("answers that are right again confirm {change}"),
+    Kind.CRASH: N_("a server that does not crash any more confirms {change}"),
+    Kind.HANG: N_("a server that does not hang any more confirms {change}"),
+    Kind.PERF: N_("speed that is back confirms {change}"),
+    Kind.FEATURE: N_("a setting that takes effect confirms {change}"),
+}
+_UPGRADED = {
+    Kind.ACCEPTANCE: N_("acceptance that holds on {fixed} confirms {change}"),
+    Kind.ACCURACY: N_("answers that are right on {fixed} confirm {change}"),
+    Kind.CRASH: N_("a server that does not crash on {fixed} confirms {change}"),
+    Kind.HANG: N_("a server that does not hang on {fixed} confirms {change}"),
+    Kind.PERF: N_("speed that is back on {fixed} confirms {change}"),
+    Kind.FEATURE: N_("a setting that takes effect on {fixed} confirms {change}"),
+}
+_TESTED_BY = {
+    Kind.ACCURACY: "output",
+    Kind.PERF: "speedup",
+    Kind.FEATURE: "configuration",
+}
+"""The test that shows what a kind of row costs; acceptance, which needs a server, for the rest."""
+
+
+def step_of_avoiding(setting: str, kind: Kind, change: str) -> Step:
     """Return the experiment that confirms a known fault without another release."""
-    return Step(
-        served_with(setting), _("acceptance that is back confirms {change}").format(change=change)
-    )
+    return Step(served_with(setting), _(_AVOIDED[kind]).format(change=change))
 
 
-def step_of_upgrade(place: Place, fixed: str, change: str) -> Step:
+def step_of_upgrade(place: Place, fixed: str, kind: Kind, change: str) -> Step:
     """Return the experiment that confirms a known fault on the release that has the fix."""
-    command = place.suite("-k", "acceptance", release=fixed)
-    return Step(
-        command,
-        _("acceptance that holds on {fixed} confirms {change}").format(fixed=fixed, change=change),
-    )
+    command = place.suite("-k", _TESTED_BY.get(kind, "acceptance"), release=fixed)
+    return Step(command, _(_UPGRADED[kind]).format(fixed=fixed, change=change))

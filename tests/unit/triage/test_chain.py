@@ -16,6 +16,8 @@ FELL = Conclusion(Finding.ACCEPT_REGRESSION, "it fell")
 SLOW = Conclusion(Finding.SPEED_REGRESSION_ACCEPT_OK, "it is slow")
 SLOWER = Conclusion(Finding.SPEED_REGRESSION, "it is slow")
 CRASH = Conclusion(Finding.CRASH, "it died")
+HUNG = Conclusion(Finding.HANG, "it hangs")
+BROKEN = Conclusion(Finding.OUTPUT_BROKEN, "it prints nonsense")
 WRONG = Conclusion(Finding.CONFIG_NOT_IN_EFFECT, "k is 1")
 HOT = Conclusion(Finding.HARDWARE, "NPU 3 is unwell")
 LATER = Seen(Signature.LATER_POSITIONS, "position 2 of 800 drafts")
@@ -112,6 +114,25 @@ def test_nobody_is_sent_to_the_npus_of_a_cpu_or_to_those_that_were_looked_at():
     assert not any("FlashComm" in step.command for step in on_cpu.next)
 
 
+@pytest.mark.parametrize(
+    ("known", "asked"),
+    [
+        ({"release": "0.24.0rc1", "family": "glm-5.2", "method": "dspark"}, True),
+        ({"release": None}, True),
+        ({"release": None, "place": Place(platform="cpu")}, False),
+        ({"release": "0.99.0"}, False),
+        ({"release": "0.18.0", "family": "glm-4.7", "method": "ngram"}, False),
+    ],
+)
+def test_a_ledger_that_lists_none_is_not_asked_for_the_known_ones(known, asked):
+    zero = (Seen(Signature.ZERO, "none of 900"),)
+    diagnosis = chained(FELL, seen=zero, **known)
+    assert bool(diagnosis.known_fixes) is (asked and known["release"] is not None)
+    steps = [step.command for step in diagnosis.next]
+    assert steps
+    assert any(step.startswith("specfloor fixes") for step in steps) is asked
+
+
 def test_what_the_figures_contradict_is_not_offered():
     diagnosis = chained(FELL, seen=(Seen(Signature.ZERO, "none of 900"),))
     assert "10878" not in [fix.change for fix in diagnosis.known_fixes]
@@ -136,6 +157,47 @@ def test_speed_lost_with_healthy_acceptance_is_never_the_draft(slow, confidence)
     assert cost.evidence == ("speedup 0.90 is acceptance length 3.10 over step cost 3.40",)
     kinds = {row.id: row.kind.value for row in read_ledger().rows}
     assert {kinds[fix.change] for fix in diagnosis.known_fixes} <= {"perf"}
+
+
+@pytest.mark.parametrize(
+    ("found", "release", "family", "avoided", "upgraded"),
+    [
+        (FELL, "0.18.0", "glm-5", "acceptance that is back", "acceptance that holds"),
+        (SLOW, "0.23.0", "glm-4.7", "speed that is back", None),
+        (CRASH, "0.23.0rc1", "deepseek-v4", "does not crash any more", "does not crash on"),
+        (HUNG, "0.22.1rc1", "glm-5", "does not hang any more", "does not hang on"),
+        (BROKEN, "0.23.0rc1", "glm-5.2", "are right again", "are right on"),
+    ],
+)
+def test_what_is_back_is_what_the_kind_of_row_takes(found, release, family, avoided, upgraded):
+    links = chained(found, release=release, family=family, healthy="yes").links
+    fixes = [link for link in links if link.fix]
+    assert fixes
+    steps = [step for link in fixes for step in link.next]
+    tests = [step for step in steps if step.command.startswith("tox")]
+    others = [step for step in steps if step not in tests]
+    assert others
+    assert all(avoided in step.tells for step in others)
+    assert bool(tests) is bool(upgraded)
+    assert all(upgraded in step.tells for step in tests)
+    if found is SLOW:
+        assert "acceptance" not in " ".join(map(str, steps))
+
+
+def test_what_the_catalogues_configuration_sets_itself_is_said_beside_the_row():
+    def sentences(**config):
+        asked = {"release": "0.23.0", "family": "glm-4.7"}
+        found = chained(SLOW, healthy="yes", drafting=config, **asked).links
+        return {link.fix.change: link.sentence for link in found if link.fix}
+
+    own = "; the catalogue's own configuration of the draft has enforce_eager=true"
+    assert sentences(enforce_eager=True)["glm-draft-eager"].endswith(own)
+    assert not any(own in told for told in sentences(enforce_eager=False).values())
+    told = sentences(enforce_eager=True)
+    rows = {row.id: row for row in read_ledger().rows}
+    for change, sentence in told.items():
+        about = " ".join((rows[change].symptom, *rows[change].conditions))
+        assert (own in sentence) is ("eager" in about and "raft" in about)
 
 
 def test_where_the_batch_turns_it_round_it_is_the_batch():

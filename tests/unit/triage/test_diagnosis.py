@@ -2,6 +2,7 @@
 
 import msgspec
 
+from specfloor.ledger.model import Kind
 from specfloor.triage.causes import KnownFix
 from specfloor.triage.diagnosis import Confidence, Diagnosis, Link, Stage, Step
 from specfloor.triage.findings import Finding
@@ -10,6 +11,7 @@ from tests.unit.builders import CELL
 FIX = KnownFix(
     release="0.18.0",
     change="10878",
+    kind=Kind.ACCEPTANCE,
     evidence="affected",
     fits=True,
     symptom="steps share a buffer",

@@ -62,7 +62,7 @@ def test_a_dead_draft_with_healthy_answers():
         "the target and the devices under it",
     ]
     assert diagnosis.ledger == "the ledger is about vLLM-Ascend and does not cover cpu-2.0"
-    assert "tox -e cpu -- --release cpu-2.0 --family glm-9.1-tiny" in first.next[2].command
+    assert "tox -e cpu -- --release cpu-2.0 --family glm-9.1-tiny" in first.next[1].command
 
 
 def test_a_configuration_that_is_not_in_effect_comes_after_the_acceptance():
