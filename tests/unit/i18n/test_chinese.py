@@ -150,9 +150,12 @@ def stored(tmp_path):
     return write_run(tmp_path / "r1", two_releases(), cells=(GOOD, CELL))
 
 
-def test_a_report_to_the_vendor(command, stored, tmp_path):
+@pytest.mark.usefixtures("command")  # for the small catalogue
+def test_a_report_to_the_vendor(typed, stored, tmp_path):
     text = tmp_path / "bug.md"
-    said = command("bug", stored, "-o", text, "--archive", tmp_path / "bug.tar.gz")
+    options = ("-o", text, "--archive", tmp_path / "bug.tar.gz")
+    _, said, missing = typed("--lang", "zh", "bug", stored, *options)
+    assert missing.startswith("文本中没有可发送的请求：")
     title, _, body = text.read_text(encoding="utf-8").partition("\n")
     # the vendor's labels and forms are English
     fields = "### Your current environment", "### 🐛 Describe the bug"

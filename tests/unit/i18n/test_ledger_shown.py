@@ -109,9 +109,9 @@ def test_a_comparison(command, stored, style):
     assert ROWS["10878"].symptom not in text
 
 
-def test_a_report_to_the_vendor(command, stored, tmp_path):
+def test_a_report_to_the_vendor(typed, stored, tmp_path):
     text = tmp_path / "bug.md"
-    command("bug", stored, "-o", text, "--archive", tmp_path / "bug.tar.gz")
+    typed("--lang", "zh", "bug", stored, "-o", text, "--archive", tmp_path / "bug.tar.gz")
     body = text.read_text(encoding="utf-8")
     assert said("10878") in body
     assert ROWS["10878"].symptom not in body
