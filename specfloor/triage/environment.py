@@ -122,6 +122,18 @@ def warn_of_devices(table: NpuTable, foreign: Collection[int]) -> list[Warned]:
     return found
 
 
+def warn_of_owners(table: NpuTable) -> list[Warned]:
+    """Return that processes are on the devices of which nobody said that they are the server's."""
+    pids = list(dict.fromkeys(process.pid for process in table.processes))
+    if not pids:
+        return []
+    message = _(
+        "whether the processes on the chips ({pids}) are the server's or others' is not known; "
+        "name the server's as server_pids in --given"
+    ).format(pids=_(", ").join(map(str, pids)))
+    return [Warned("process_owner_unknown", message)]
+
+
 def _of_versions(text: EnvironmentText, given: Given, catalog: Catalog) -> list[Warned]:
     found = []
     if text.vllm_declared:

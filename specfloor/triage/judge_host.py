@@ -48,6 +48,15 @@ def judge_npu(table: NpuTable, server_pids: Sequence[int]) -> list[Conclusion]:
     return found
 
 
+def is_clear(table: NpuTable, server_pids: Sequence[int]) -> bool:
+    """Whether a table leaves nothing open: devices that are well, with memory left, and no other's.
+
+    Whose a process is, the table does not say: each has to be one of the server's that are known.
+    """
+    own = all(process.pid in server_pids for process in table.processes)
+    return bool(table.devices) and own and not table.unwell and not table.full
+
+
 def foreign_pids(table: NpuTable, server_pids: Sequence[int]) -> tuple[int, ...]:
     """Return the processes on the chips that are not the server's; none if those are not known."""
     if not server_pids:

@@ -12,7 +12,12 @@ from specfloor.i18n import _
 from specfloor.triage import bench_tables, bench_vllm
 from specfloor.triage.bench import BenchRun, plausible
 from specfloor.triage.conclusions import Conclusion, nothing_to_judge
-from specfloor.triage.environment import extract_environment, variables_known, warn_of_devices
+from specfloor.triage.environment import (
+    extract_environment,
+    variables_known,
+    warn_of_devices,
+    warn_of_owners,
+)
 from specfloor.triage.evidence import Group, Run, Warned
 from specfloor.triage.extract import (
     Extract,
@@ -28,7 +33,7 @@ from specfloor.triage.given import Given
 from specfloor.triage.inputs import Input
 from specfloor.triage.judge import judge_groups
 from specfloor.triage.judge_bench import Arm, judge_bench
-from specfloor.triage.judge_host import foreign_pids, judge_npu
+from specfloor.triage.judge_host import foreign_pids, is_clear, judge_npu
 from specfloor.triage.kinds import Kind, objects_in
 from specfloor.triage.log import LogReading, read_log
 from specfloor.triage.metrics import (
@@ -47,8 +52,8 @@ from specfloor.triage.warn import warn_of_bench, warn_of_log, warn_of_metrics, w
 class Part(msgspec.Struct, frozen=True):
     """What the files of one kind say: for JSON, for the judgement, and to warn of.
 
-    ``devices_seen`` is whether it shows how devices are, ``others_seen`` whether also that someone
-    else is on them: whose a process is, a table does not say.
+    ``devices_seen`` is whether it shows how devices are, ``devices_clear`` whether they are well,
+    with memory left, and every process on them is known to be the server's.
     """
 
     name: str
@@ -58,7 +63,7 @@ class Part(msgspec.Struct, frozen=True):
     runs: tuple[Run, ...] = ()
     environment: EnvironmentText | None = None
     devices_seen: bool = False
-    others_seen: bool = False
+    devices_clear: bool = False
 
     @property
     def concluded(self) -> tuple[Conclusion, ...]:
@@ -316,9 +321,12 @@ def _read_npus(inputs: Sequence[Input], given: Given) -> Iterator[Part]:
             name="npu_smi",
             extract=extract_npu(table, pids),
             conclusions=tuple(judge_npu(table, pids)),
-            warnings=tuple(warn_of_devices(table, foreign_pids(table, pids))),
-            devices_seen=not table.error,
-            others_seen=bool(pids) or not table.processes,
+            warnings=(
+                *warn_of_devices(table, foreign_pids(table, pids)),
+                *([] if pids else warn_of_owners(table)),
+            ),
+            devices_seen=bool(table.devices),
+            devices_clear=is_clear(table, pids),
         )
 
 

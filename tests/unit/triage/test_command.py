@@ -21,6 +21,7 @@ from tests.unit.triage.builders import (
     DEAD,
     HEALTHY,
     case_text,
+    codes,
     log,
     started,
     throughput,
@@ -104,7 +105,10 @@ def test_the_same_figures_are_said_once(tmp_path):
 @pytest.mark.parametrize(
     ("case", "config", "told"),
     [
-        ("a2-shared-host", {}, "none that is unwell; whether others use them too"),
+        ("a2-shared-host", {}, None),
+        ("a2-shared-host", {"server_pids": [9120]}, None),
+        ("a2-hbm-full", {"server_pids": [500, 501, 502]}, None),
+        ("a2-hbm-full", {}, None),
         ("a2-shared-host", {"server_pids": [9120, 7001, 7044]}, "none that is unwell or shared"),
         ("a2-eight-idle", {}, "none that is unwell or shared"),
         ("dcmi-init-failure", {}, None),
@@ -115,6 +119,20 @@ def test_devices_are_cleared_of_what_their_table_shows_only(case, config, told, 
     files = {"server.log": log(20, counts=lambda *_: DEAD), "npu.txt": table}
     cleared = triaged(tmp_path, files, config=config)["diagnosis"]["exonerated"]
     assert [told in one for one in cleared] == [True] if told else cleared == []
+
+
+@pytest.mark.parametrize(
+    ("case", "config", "warned"),
+    [
+        ("a2-910b1-busy", {}, True),
+        ("a2-910b1-busy", {"server_pids": [24000, 24017, 24034, 24051]}, False),
+        ("a2-eight-idle", {}, False),
+    ],
+)
+def test_a_process_of_which_nobody_said_whose_it_is_is_asked_for(case, config, warned, tmp_path):
+    table = case_text("npu_smi", case, "npu-smi.txt")
+    report = triaged(tmp_path, {"npu.txt": table}, config=config)
+    assert ("process_owner_unknown" in codes(report)) is warned
 
 
 @pytest.mark.parametrize(
