@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from specfloor.cells import slug
+
 Soc = Literal["a2", "a3", "a5", "310p"]
 """A class of Ascend hardware, as image tags spell it: Atlas A2 (910B), A3 (910C), Ascend 950, and
 Atlas 300I Duo."""
@@ -219,3 +221,7 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hardware: str | None = None
     documented_in: str | None = None
     notes: tuple[str, ...] = ()
+
+    def method(self, name: str) -> Method | None:
+        """Return the method of a name, in any spelling of it; None when the family has none."""
+        return next((one for one in self.methods if slug(one.name) == slug(name)), None)

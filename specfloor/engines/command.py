@@ -8,7 +8,7 @@ import msgspec
 from packaging.version import Version
 
 from specfloor.catalog.model import Family, Method, Release
-from specfloor.cells import Arm, slug
+from specfloor.cells import Arm
 from specfloor.plan import Overrides
 
 SERVER_MODULE = "vllm.entrypoints.openai.api_server"
@@ -28,9 +28,8 @@ class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def method_of(family: Family, arm: Arm) -> Method:
     """Return the family's method that ``arm`` names; KeyError when it has none of that name."""
-    for method in family.methods:
-        if slug(method.name) == slug(arm.method):
-            return method
+    if method := family.method(arm.method):
+        return method
     raise KeyError(f"{family.name} has no method {arm.method!r}")
 
 

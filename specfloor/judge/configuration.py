@@ -6,8 +6,8 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from specfloor.catalog import Catalog
-from specfloor.catalog.model import Family, Method, Release
-from specfloor.cells import Cell, slug
+from specfloor.catalog.model import Family, Release
+from specfloor.cells import Cell
 from specfloor.host.variables import unread_variable_flags
 from specfloor.i18n import N_, _
 from specfloor.judge.asked import asked_of
@@ -154,17 +154,13 @@ def _checks_of_family(
 ) -> Iterator[Check]:
     assert arm.launch is not None
     asked, drafted = asked_of(arm.launch.argv), _drafted(arm)
-    method = _method(family, cell)
+    method = family.method(cell.method)
     found = (
         drafts_check(asked, cell, method, drafted) if method and drafted else None,
         tier_check(cell, family, arm.launch, arm.natural, other_tiers),
         thinking_check(cell, family, asked, arm.natural),
     )
     yield from (check for check in found if check)
-
-
-def _method(family: Family, cell: Cell) -> Method | None:
-    return next((m for m in family.methods if slug(m.name) == slug(cell.method)), None)
 
 
 def _notes(

@@ -295,7 +295,7 @@ def _check_used(entry: Floor | ReportOnly, catalog: Catalog) -> None:
             f"the floor for the {entry.where} is never used: {family.name} has the floors of "
             f"{family.floors_of}"
         )
-    method = next((m for m in family.methods if slug(m.name) == slug(entry.method)), None)
+    method = family.method(entry.method)
     if (
         method is None
         or entry.k not in (None, *method.k)
