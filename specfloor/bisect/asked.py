@@ -14,7 +14,8 @@ from specfloor.catalog import Catalog, load_catalog
 from specfloor.catalog.model import Soc
 from specfloor.catalog.onsite import Site
 from specfloor.cells import slug
-from specfloor.engines.routes import EVERY_RELEASE, Route, parse_route, split_release
+from specfloor.engines.reach import Way
+from specfloor.engines.routes import EVERY_RELEASE, Route, parse_route, route_of, split_release
 from specfloor.errors import UsageError
 from specfloor.judge.floors import Floor, read_floors_in
 from specfloor.ledger.model import Ledger
@@ -126,6 +127,19 @@ def begin(asked: Asked, ledger: Ledger) -> tuple[State, Settings, Site]:
         asked, candidates=candidates, line=line, settings=settings, site=site, ledger=ledger
     )
     return state, settings, site
+
+
+def ways_of(state: State, settings: Settings, site: Site) -> list[Way]:
+    """Return how the engines of the releases that have no answer yet would be reached."""
+    question, answers = state.question, state.answers()
+    cards = site.catalog.family(question.cell.family).cards
+    ways = []
+    for place, candidate in enumerate(question.candidates):
+        if place not in answers:
+            release = site.catalog.release(candidate.release)
+            asked = candidate.route or settings.route(release.name)
+            ways.append(Way(release, route_of(release, asked), cards))
+    return ways
 
 
 def start(

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import click
 
-from specfloor.bisect.asked import Asked, begin
+from specfloor.bisect.asked import Asked, begin, ways_of
 from specfloor.bisect.probe import Prober
 from specfloor.bisect.report import as_document, as_text, conclude
 from specfloor.bisect.run import search, upcoming
@@ -15,6 +15,7 @@ from specfloor.bisect.state import State, resume, save
 from specfloor.catalog.model import Soc
 from specfloor.catalog.onsite import Site
 from specfloor.commands._show import Format, as_json, format_option
+from specfloor.engines.reach import check_ways
 from specfloor.engines.routed import EngineNeeds, RoutedEngines, engines_of
 from specfloor.engines.routes import SYNTAX
 from specfloor.i18n import _
@@ -107,6 +108,9 @@ def bisect(
     if only_plan:
         _show_plan(state, names)
         return 0
+
+    if upcoming(state):
+        check_ways(ways_of(state, settings, site), site.soc)
 
     def say(line: str) -> None:
         click.echo(line, err=style == "json")

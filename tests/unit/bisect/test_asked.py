@@ -1,16 +1,18 @@
 """From options to a search, and from judgements to answers."""
 
 import datetime
+import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from specfloor.bisect.asked import Asked, begin
+from specfloor.bisect.asked import Asked, begin, ways_of
 from specfloor.bisect.probe import answer_of, floor_from
 from specfloor.bisect.search import Answer
 from specfloor.catalog import load_catalog
 from specfloor.commands.bisect import bisect
-from specfloor.engines.routes import PythonRoute
+from specfloor.engines.routes import ImageRoute, PythonRoute
 from specfloor.errors import UsageError
 from specfloor.judge.cell import AcceptanceJudgement
 from specfloor.judge.estimate import summarize_acceptance
@@ -67,6 +69,37 @@ def test_a_list_takes_its_own_names_and_the_release_they_are_like(tmp_path):
     assert (second.name, second.release) == ("abc123", "0.23.0")
     assert isinstance(second.route, PythonRoute)
     assert state.question.order == "as in list.txt"
+
+
+def test_only_what_has_no_answer_has_to_be_within_reach():
+    options = asked(
+        good="0.13.0", family="glm-5.2", ways=("image", f"0.23.0=python:{sys.executable}")
+    )
+    state, settings, site = begin(options, LEDGER)
+    ways = ways_of(state, settings, site)
+    skipped = {state.question.candidates[one.place].name for one in state.done}
+    names = [one.release.name for one in ways]
+    assert skipped
+    assert names == [c.name for c in state.question.candidates if c.name not in skipped]
+    assert ways[0].route == ImageRoute()
+    assert ways[-1].route == PythonRoute(Path(sys.executable))
+    assert {one.cards for one in ways} == {site.catalog.family("glm-5.2").cards}
+
+
+@pytest.mark.parametrize("way", [(), ("--engine", "image")])
+def test_a_host_without_npus_is_told_before_any_launch_and_nothing_is_stored(
+    typed, monkeypatch, tmp_path, way
+):
+    monkeypatch.setattr("specfloor.host.npu.has_npu", lambda: False)
+    folder = tmp_path / "search"
+    ends = ("--good", "0.18.0", "--bad", "0.23.0", "--family", "glm-5", "--into", folder)
+    for _ in range(2):
+        code, out, err = typed("bisect", *ends, *way)
+        assert code == 4
+        assert "no NPU was found on this host" in err
+        assert out == ""
+        assert not folder.exists()
+    assert typed("bisect", *ends, *way, "--plan")[0] == 0
 
 
 @pytest.mark.parametrize(
