@@ -9,9 +9,8 @@ from tabulate import tabulate
 
 from specfloor.i18n import ENGLISH, N_, _, ended, language, ledger_text
 from specfloor.judge.comparison import Comparison, SideInfo
-from specfloor.judge.paired import Quantity
-from specfloor.judge.upgrade import UpgradeJudgement
-from specfloor.judge.verdict import Change
+from specfloor.judge.paired import LAUNCH_SD, Quantity
+from specfloor.judge.verdict import Change, UpgradeVerdict
 from specfloor.ledger.query import Change as LedgerChange
 from specfloor.ledger.query import Comparison as LedgerComparison
 from specfloor.ledger.query import Standing
@@ -64,6 +63,35 @@ def headline(comparison: Comparison) -> str:
     return _("Upgrade {arrow}: {said}").format(arrow=_arrow(comparison), said=_(", ").join(said))
 
 
+def times(comparison: Comparison) -> str | None:
+    """Return in how many cells the time per token changed beyond chance; None when in none.
+
+    It stands under the answer, which says nothing of times: they decide nothing.
+    """
+    timed = [
+        verdict
+        for family in comparison.families
+        for cell in family.cells
+        for verdict in cell.quantities
+        if verdict.quantity == Quantity.TPOT
+    ]
+    said = []
+    for change, word in ((Change.WORSE, N_("slower")), (Change.BETTER, N_("faster"))):
+        if found := [one for one in timed if one.outcome is change]:
+            said.append(
+                _("{word} in {n} of {cells} (by {spread})").format(
+                    word=_(word), n=len(found), cells=len(timed), spread=_spread(found)
+                )
+            )
+    if not said:
+        return None
+    return _(
+        "Time per output token, by cell: {said}. Each is beyond chance at a level of {alpha:.0%}, "
+        "but from one launch a release with a supposed scatter of {scatter:.0%}; times never "
+        "decide."
+    ).format(said=_(", ").join(said), alpha=comparison.rule.alpha, scatter=LAUNCH_SD)
+
+
 def sections(compared: Compared) -> list[Section]:
     """Return what follows the answer, in the order in which it is read."""
     comparison = compared.comparison
@@ -86,7 +114,7 @@ def sections(compared: Compared) -> list[Section]:
 
 def as_text(all_compared: Sequence[Compared]) -> str:
     """Return comparisons for a terminal: the answers, then each in full."""
-    parts = ["\n".join(headline(one.comparison) for one in all_compared)]
+    parts = ["\n".join(_answer(one.comparison) for one in all_compared)]
     for one in all_compared:
         if len(all_compared) > 1:
             parts.append(f"=== {headline(one.comparison)}")
@@ -99,6 +127,7 @@ def as_markdown(all_compared: Sequence[Compared]) -> str:
     parts = []
     for one in all_compared:
         parts.append(f"# {headline(one.comparison)}")
+        parts += filter(None, [times(one.comparison)])
         parts += [_markdown(section) for section in sections(one)]
     return "\n\n".join(parts)
 
@@ -118,6 +147,12 @@ def as_document(all_compared: Sequence[Compared]) -> dict[str, Any]:
     }
 
 
+def _answer(comparison: Comparison) -> str:
+    """Return the answer for a terminal, and under it the line about times."""
+    timed = times(comparison)
+    return "\n".join(filter(None, [headline(comparison), timed and _fill(timed)]))
+
+
 def _arrow(comparison: Comparison) -> str:
     old, new = comparison.old, comparison.new
     if old.release == new.release:
@@ -135,14 +170,6 @@ def _conditions(comparison: Comparison) -> tuple[str, ...]:
             "decides; times, of one launch a release, are shown and decide nothing."
         ).format(margin=rule.margin, alpha=rule.alpha)
     )
-    cells = [cell for family in comparison.families for cell in family.cells]
-    slower, faster = (_timed(cells, change) for change in (Change.WORSE, Change.BETTER))
-    if slower or faster:
-        lines.append(
-            _("Time per output token: longer in {slower} cells, shorter in {faster}.").format(
-                slower=slower, faster=faster
-            )
-        )
     return tuple(lines)
 
 
@@ -153,13 +180,11 @@ def _side(what: str, side: SideInfo) -> str:
     )
 
 
-def _timed(cells: Sequence[UpgradeJudgement], change: Change) -> int:
-    return sum(
-        verdict.outcome is change
-        for cell in cells
-        for verdict in cell.quantities
-        if verdict.quantity == Quantity.TPOT
-    )
+def _spread(found: Sequence[UpgradeVerdict]) -> str:
+    """Return the least and the largest change, without their sign."""
+    changes = sorted(abs(one.result.change) for one in found if one.result and one.result.change)
+    least, most = (f"{change:.0%}" for change in (changes[0], changes[-1]))
+    return least if least == most else _("{least} to {most}").format(least=least, most=most)
 
 
 def _ledger(found: LedgerComparison) -> Section:

@@ -6,7 +6,7 @@ import msgspec
 from markupsafe import Markup
 
 from specfloor.exits import Exit
-from specfloor.report.comparison import Compared, Section, headline, sections
+from specfloor.report.comparison import Compared, Section, headline, sections, times
 from specfloor.report.html import words
 from specfloor.report.html.model import Standing
 from specfloor.report.html.render import asset, template
@@ -19,10 +19,11 @@ _STANDINGS = {
 
 
 class View(msgspec.Struct, frozen=True):
-    """One comparison: how it stands, its answer, and what follows."""
+    """One comparison: how it stands, its answer, what times show, and what follows."""
 
     standing: Standing
     headline: str
+    times: str | None
     sections: tuple[Section, ...]
 
 
@@ -32,6 +33,7 @@ def render_comparisons(all_compared: Sequence[Compared]) -> str:
         View(
             _STANDINGS[one.comparison.exit_code],
             headline(one.comparison),
+            times(one.comparison),
             tuple(sections(one)),
         )
         for one in all_compared

@@ -7,7 +7,7 @@ import pytest
 
 from specfloor.catalog import load_catalog
 from specfloor.judge.run import Basis, Wanted, write_basis
-from specfloor.runs.records import Purpose
+from specfloor.runs.records import Purpose, RequestRecord
 from specfloor.runs.store import RunWriter
 from tests.unit.builders import ACCEPTED, CELL, RULE, catalog, floors, info, launch, natural
 from tests.unit.report.html.markup import Markup, words
@@ -15,6 +15,13 @@ from tests.unit.report.html.markup import Markup, words
 LESS = tuple(max(0, n - 1) for n in ACCEPTED)
 OLD = CELL.on_release("cpu-1.0")
 GLM47 = msgspec.structs.replace(CELL, family="glm-4.7", tier="high")
+
+
+def paced(record, pace):
+    """Return a request that took so many times as long."""
+    if not isinstance(record, RequestRecord):
+        return record
+    return msgspec.structs.replace(record, chunk_s=tuple(pace * s for s in record.chunk_s))
 
 
 @pytest.fixture
@@ -27,8 +34,9 @@ def stored(tmp_path):
             write_basis(Basis(wanted, floors(), RULE), writer.folder)
             for cell, block in cells.items():
                 writer.append(launch(cell.arm, cell=cell))
+                pace = block.pop("pace", 1)
                 for record in natural(cell.arm, cell=cell, **block):
-                    writer.append(record)
+                    writer.append(paced(record, pace))
         return str(writer.folder)
 
     return store
@@ -62,6 +70,29 @@ def test_the_first_line_is_the_answer(compare, both):
     assert "Not covered: cpu-1.0 is not a vLLM-Ascend release" in out
 
 
+SLOWER = (
+    "Time per output token, by cell: slower in 1 of 1 (by 30%). Each is beyond chance at a level "
+    "of 5%, but from one launch a release with a supposed scatter of 3%; times never decide."
+)
+
+
+def test_times_that_changed_stand_under_the_answer(compare, stored):
+    run = stored("slow", {OLD: {}, CELL: {"pace": 1.3}})
+    code, out, _ = compare(run)
+    assert code == 0
+    answer, *more = out.split("\n\n")[0].splitlines()
+    assert answer == "Upgrade cpu-1.0 → cpu-2.0: 1 family same"
+    assert " ".join(more) == SLOWER
+    _, out, _ = compare(run, "--format", "md")
+    assert out.split("\n\n")[:2] == [f"# {answer}", SLOWER]
+    _, out, _ = compare(run, "--format", "html")
+    assert SLOWER in [one.text for one in Markup(out).all("p")]
+    faster = stored("fast", {OLD: {"pace": 1.3}, CELL: {}})
+    assert "faster in 1 of 1 (by 23%)" in compare(faster)[1]
+    still = stored("still", {OLD: {}, CELL: {}})
+    assert "Time per output token" not in compare(still)[1]
+
+
 def test_the_same_runs_give_the_same_bytes(compare, both):
     for style in ("text", "md", "json"):
         assert compare(both, "--format", style) == compare(both, "--format", style)
@@ -80,7 +111,8 @@ def test_two_runs_and_one_release_of_each(compare, both, stored):
 def test_three_sides_have_an_answer_each_and_the_worst_exit_code(compare, both, stored):
     code, out, _ = compare(both, stored("later", {CELL: {}}))
     assert code == 1
-    assert out.splitlines()[:2] == [
+    answers = out.split("\n\n")[0].splitlines()
+    assert [line for line in answers if line.startswith("Upgrade")] == [
         "Upgrade cpu-1.0 → cpu-2.0: 1 family worse",
         "Upgrade cpu-1.0 → cpu-2.0: 1 family same",
     ]
@@ -98,7 +130,9 @@ def test_what_cannot_be_compared_is_said_with_its_reason(compare, stored):
 
 def test_markdown_for_a_pull_request(compare, both):
     _, out, _ = compare(both, "--format", "md")
-    assert out.startswith("# Upgrade cpu-1.0 → cpu-2.0: 1 family worse\n\n## What was compared\n")
+    answer, _, heading, *_ = out.split("\n\n")
+    assert answer == "# Upgrade cpu-1.0 → cpu-2.0: 1 family worse"
+    assert heading == "## What was compared"
     assert "\n## Families\n\n| family" in out
     assert "\n## Cells\n\n| cell" in out
 
