@@ -10,8 +10,9 @@ from specfloor.catalog.model import Release
 from specfloor.catalog.versions import read_version
 from specfloor.commands._show import Format, as_json, facts, format_option, known
 from specfloor.errors import UsageError
-from specfloor.host.environment import describe_environment, release_flags
+from specfloor.host.environment import absence_flags, describe_environment, release_flags
 from specfloor.host.npu import find_ascend_python
+from specfloor.host.packages import check_interpreter
 from specfloor.i18n import _
 from specfloor.runs.records import Environment
 from specfloor.runs.spoken import spoken
@@ -33,14 +34,20 @@ def host(pythons: tuple[Path, ...], names: tuple[str, ...], style: Format) -> No
     """Show devices, CANN, driver, packages and variables of this machine.
 
     What is misspelled, no longer read or does not fit together is flagged below. Without --release
-    the one that is installed is meant. Needs neither root nor an NPU.
+    the one that is installed is meant. Needs neither root nor an NPU. Exits with 0 whatever is
+    flagged, and with 4 where a release is unknown or an interpreter is none.
     """
     catalog = load_catalog()
     releases = [catalog.release(name) for name in names]
+    for python in pythons:
+        check_interpreter(python)
     interpreters = list(pythons) or _found()
     found = describe_environment(interpreters=interpreters, releases=releases)
     for release in () if releases else _installed(catalog, found):
         flags = (*found.flags, *release_flags(release, found.cann, found.variables))
+        found = msgspec.structs.replace(found, flags=flags)
+    if not releases or any(release.platform == "ascend" for release in releases):
+        flags = (*found.flags, *absence_flags(found))
         found = msgspec.structs.replace(found, flags=flags)
     click.echo(as_json(found) if style == "json" else _text(found))
 

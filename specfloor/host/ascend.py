@@ -18,6 +18,8 @@ _HOMES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
 _TOOLKITS = ("cann", "ascend-toolkit/latest", "nnae/latest", "nnrt/latest")
 """Where the installer puts it: ``cann`` since 8.5, ``ascend-toolkit/latest`` before (installation
 guides of CANN 8.0 and 8.5, "File Paths")."""
+PLACES = (*(f"${name}" for name in _HOMES), "/usr/local/Ascend", "~/Ascend")
+"""Where a toolkit is looked for, in that order, for people."""
 _RECORDS = ("ascend_toolkit_install.info", "ascend_nnae_install.info", "ascend_nnrt_install.info")
 _VERSION = re.compile(r"^version\s*=\s*\[?([\w.]+)", re.MULTILINE | re.IGNORECASE)
 _PACKAGE_VERSION = re.compile(r"^package_version\s*=\s*\[?([\w.]+)", re.MULTILINE)

@@ -14,7 +14,13 @@ from specfloor.catalog.model import Release
 from specfloor.catalog.pairs import cann_fault, pair_fault
 from specfloor.catalog.versions import FieldVersion, read_version
 from specfloor.errors import UsageError
-from specfloor.host.ascend import AscendSoftware, find_software, in_container, is_driver_number
+from specfloor.host.ascend import (
+    PLACES,
+    AscendSoftware,
+    find_software,
+    in_container,
+    is_driver_number,
+)
 from specfloor.host.npu import has_npu
 from specfloor.host.npu_smi import NpuTable, read_firmware, read_npu_smi
 from specfloor.host.packages import engine_packages
@@ -103,6 +109,23 @@ def release_flags(
     if cann is not None and not is_driver_number(cann) and (fault := cann_fault(release, cann)):
         found.append(HostFlag("cann_mismatch", fault))
     return found + unread_variable_flags(load_catalog(), release, variables)
+
+
+def absence_flags(found: Environment) -> list[HostFlag]:
+    """Return what a host without NPUs lacks for vLLM-Ascend, and where it was looked for.
+
+    Not of :func:`describe_environment`: a run on the CPU, or one that measures servers of other
+    hosts, needs none of it.
+    """
+    if found.accelerators:
+        return []
+    message = "no NPU was found: there is no /dev/davinci device and npu-smi shows none"
+    flags = [HostFlag("npu_missing", message)]
+    if not shutil.which("npu-smi"):
+        flags.append(HostFlag("npu_smi", "no npu-smi was found on PATH"))
+    if found.cann is None:
+        flags.append(HostFlag("cann_unknown", f"no CANN was found: looked in {', '.join(PLACES)}"))
+    return flags
 
 
 def _software_flags(

@@ -3,10 +3,12 @@
 Importing vLLM takes seconds and may fail for reasons of its own; its metadata does neither.
 """
 
+import shutil
 from pathlib import Path
 
 import msgspec
 
+from specfloor.errors import UsageError
 from specfloor.host.programs import run_program
 
 _PROBE_S = 30.0
@@ -32,6 +34,25 @@ for d in m.distributions():
         found.setdefault(name, d.version)
 print({_MARK!r} + json.dumps(found))
 """
+
+
+def check_interpreter(python: Path) -> None:
+    """Refuse what is no Python; one that hangs is left, since it may be only slow.
+
+    Raises:
+        UsageError: it is not there, cannot be run, or does something else.
+    """
+    what = None
+    if not shutil.which(python):
+        what = "is no program"
+    else:
+        output = run_program([str(python), "-c", f"print({_MARK!r})"], timeout_s=_PROBE_S)
+        if output.code is not None and _MARK not in output.text.splitlines():
+            what = "is no Python"
+    if what:
+        raise UsageError(
+            f"--engine-python {python} {what}; name the interpreter that has the release's vLLM"
+        )
 
 
 def engine_packages(python: Path) -> dict[str, str]:

@@ -375,6 +375,7 @@ FlagKind = Literal[
     "cann_unknown",
     "cann_mismatch",
     "version_pair",
+    "npu_missing",
     "npu_smi",
     "device_unwell",
     "memory_full",

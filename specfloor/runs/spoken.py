@@ -59,6 +59,9 @@ RECORDED = (
     N_("vllm-ascend {ascend} and vllm {vllm} are not of one release"),
     N_("{release} was made for CANN {cann}, and CANN {found} is installed"),
     N_("no installation of CANN was found on this NPU host"),
+    N_("no NPU was found: there is no /dev/davinci device and npu-smi shows none"),
+    N_("no npu-smi was found on PATH"),
+    N_("no CANN was found: looked in {places}"),
     N_(
         "CANN {cann} in {home} is the number of a driver; the version of CANN is in its "
         "ascend_toolkit_install.info"
