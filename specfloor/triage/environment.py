@@ -8,7 +8,7 @@ from specfloor.catalog import Catalog
 from specfloor.catalog.environment_names import nearest_name
 from specfloor.catalog.pairs import pair_fault
 from specfloor.catalog.variables import known_variables, unread
-from specfloor.catalog.versions import FieldVersion, version_of_image
+from specfloor.catalog.versions import FieldVersion
 from specfloor.host.ascend import is_driver_number
 from specfloor.host.collect_env import EnvironmentText
 from specfloor.host.npu_smi import NpuTable
@@ -139,15 +139,12 @@ def _of_versions(text: EnvironmentText, given: Given, catalog: Catalog) -> list[
     if text.vllm_declared:
         message = _("VLLM_VERSION is set by hand; it says nothing of the vLLM that is installed")
         found.append(Warned("version_declared", message))
-    tag = given.config.get("image_tag") or given.config.get("image")
     ours = text.vllm_ascend
-    if isinstance(tag, str) and ours is not None:
-        tagged = _of_tag(tag)
-        if tagged is not None and tagged.version != ours.version:
-            message = _("the image is tagged {tag} and holds vllm-ascend {raw}").format(
-                tag=tag, raw=ours.raw
-            )
-            found.append(Warned("image_tag_differs", message))
+    if given.tagged and ours and given.tagged.version != ours.version:
+        message = _("the image is tagged {tag} and holds vllm-ascend {raw}").format(
+            tag=given.config.get("image_tag") or given.config.get("image"), raw=ours.raw
+        )
+        found.append(Warned("image_tag_differs", message))
     if text.vllm and ours and (fault := pair_fault(catalog, text.vllm, ours)):
         found.append(Warned("version_pair", fault))
     told = given.config.get("cann")
@@ -184,10 +181,6 @@ def _of_variables(
             )
             found.append(Warned("variable_not_read", message))
     return found
-
-
-def _of_tag(tag: str) -> FieldVersion | None:
-    return version_of_image(tag if ":" in tag else f"image:{tag}")
 
 
 def _version(version: FieldVersion | None, *, declared: bool) -> Extract | None:

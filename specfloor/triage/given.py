@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from specfloor.catalog.versions import FieldVersion, version_of_image
 from specfloor.errors import UsageError
 
 _ADAPTIVE = (
@@ -69,6 +70,14 @@ class Given(msgspec.Struct, frozen=True):
         if isinstance(k, int) and k > 0:
             return k
         return self.baseline.k if self.baseline else None
+
+    @property
+    def tagged(self) -> FieldVersion | None:
+        """The release that the tag of the image names; None without one."""
+        tag = self.config.get("image_tag") or self.config.get("image")
+        if not isinstance(tag, str):
+            return None
+        return version_of_image(tag if ":" in tag else f"image:{tag}")
 
     @property
     def adaptive(self) -> bool:
