@@ -32,12 +32,12 @@ from specfloor.triage.steps import (
 
 def diagnose(facts: Facts, ledger: Ledger) -> Diagnosis:
     """Return the chain's findings in order; no links when nothing is wrong."""
-    causes = _asked(facts, ledger)
+    causes, open_ = _asked(facts, ledger), _open(facts)
     links = [
         *_ends(facts),
         *_acceptance(facts, listed=_lists_some(facts, causes)),
         *_configuration(facts),
-        *_known(facts, causes),
+        *_known(facts, None if open_ else causes),
         *_step_cost(facts),
         *_adaptive(facts),
         *_host(facts),
@@ -48,9 +48,17 @@ def diagnose(facts: Facts, ledger: Ledger) -> Diagnosis:
         cell=facts.cell,
         links=tuple(links),
         exonerated=tuple(_exonerated(facts)) if links else (),
-        ledger=_on_ledger(facts, causes) if links else None,
-        ledger_unknown=bool(links and causes and causes.unknown),
+        ledger=_on_ledger(facts, causes) if links or open_ else None,
+        ledger_unknown=bool((links or open_) and causes and causes.unknown),
+        measured=facts.measured,
+        published=facts.published,
+        lacking=causes.fixes if open_ and causes else (),
     )
+
+
+def _open(facts: Facts) -> bool:
+    """Whether nothing is found wrong with acceptance only as nothing was there to judge it by."""
+    return facts.measured is not None and all(c.finding is None for c in facts.conclusions)
 
 
 def _ends(facts: Facts) -> Iterator[Link]:
@@ -108,14 +116,21 @@ def _configuration(facts: Facts) -> Iterator[Link]:
 
 
 def _asked(facts: Facts, ledger: Ledger) -> Causes | None:
-    """Ask the ledger about the first finding it may know the cause of; None when there is none."""
+    """Ask the ledger about the first finding it may know the cause of; None when there is none.
+
+    Where acceptance is open, it is asked what may make it, or the speed, worse.
+    """
     fault = _explained_by_a_fix(facts)
-    if fault is None or facts.release is None:
+    kinds = kinds_of(fault.finding) if fault else ()
+    if _open(facts) and facts.family is not None:
+        # of a family that is not known it would be every row there is
+        kinds = kinds_of(Finding.SPEED_REGRESSION)
+    if not kinds or facts.release is None:
         return None
     return known_faults(
         ledger,
         facts.release,
-        kinds_of(fault.finding),
+        kinds,
         family=facts.family,
         method=facts.method,
         # a fault that takes what the loss is there without is not it
@@ -294,7 +309,12 @@ def _on_ledger(facts: Facts, causes: Causes | None) -> str | None:
     if causes.unknown:
         return causes.unknown
     against = sum(fix.fits is False for fix in causes.fixes)
-    told = _("rows that may be behind it: {fixes}").format(fixes=len(causes.fixes) - against)
+    left = len(causes.fixes) - against
+    told = (
+        _("rows that may matter: {fixes}").format(fixes=left)
+        if _open(facts)
+        else _("rows that may be behind it: {fixes}").format(fixes=left)
+    )
     if against:
         told += _(", contradicted by the figures: {against}").format(against=against)
     return _("asked about {release}, up to {as_of}: {told}").format(

@@ -76,7 +76,10 @@ speed. No data and too little data outrank health."""
 
 
 def in_order(conclusions: Iterable[Conclusion]) -> tuple[Conclusion, ...]:
-    """Return conclusions with the one that decides first; PARSE when there are none."""
+    """Return conclusions with the one that decides first; PARSE, alone, when nothing else is said.
+
+    What only a tool without acceptance says does not count as said, and comes after it.
+    """
     ranked = sorted(
         conclusions,
         key=lambda c: (
@@ -84,7 +87,10 @@ def in_order(conclusions: Iterable[Conclusion]) -> tuple[Conclusion, ...]:
             _RANK.get(c.finding, 0) if c.finding else 0,
         ),
     )
-    return tuple(ranked) or (nothing_to_judge(),)
+    if not ranked:
+        return (nothing_to_judge(),)
+    first, *others = ranked
+    return (first, *(c for c in others if c.finding is not None))
 
 
 def doubted(found: list[Conclusion], doubt: str | None) -> list[Conclusion]:

@@ -85,6 +85,10 @@ class Diagnosis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     what is not the cause and why, one sentence each. ``ledger`` says what the fix ledger was asked
     and up to when it knows, or why it has no answer; ``ledger_unknown`` is whether it was asked
     about a release it has not read. ``cell`` is None for files.
+
+    Where acceptance was measured and nothing was there to judge it by, ``measured`` says it,
+    ``published`` what others publish of the family and method, which decides nothing, and
+    ``lacking`` which faults the ledger knows that the release has or may have.
     """
 
     cell: Cell | None
@@ -92,6 +96,9 @@ class Diagnosis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exonerated: tuple[str, ...] = ()
     ledger: str | None = None
     ledger_unknown: bool = False
+    measured: str | None = None
+    published: tuple[str, ...] = ()
+    lacking: tuple[KnownFix, ...] = ()
 
     @property
     def known_fixes(self) -> tuple[KnownFix, ...]:

@@ -57,7 +57,8 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     without drafts. ``environment`` are faults of the set-up that may keep a setting from being in
     effect. ``devices`` are what samples of npu-smi show, and ``sampled`` whether there were any;
     ``devices_clear`` is whether they leave nothing open: no memory that is full, no process that
-    may be another's.
+    may be another's. ``measured`` is acceptance that nothing was there to judge by, in words, and
+    ``published`` what others publish, to stand beside it.
     """
 
     conclusions: tuple[Conclusion, ...]
@@ -81,6 +82,8 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     devices: tuple[Conclusion, ...] = ()
     sampled: bool = False
     devices_clear: bool = True
+    measured: str | None = None
+    published: tuple[str, ...] = ()
 
     def said(self, findings: frozenset[Finding]) -> tuple[Conclusion, ...]:
         """Return the conclusions with one of some findings."""

@@ -29,6 +29,7 @@ from specfloor.triage.roles import OFF
 from specfloor.triage.signatures import Seen
 from specfloor.triage.steps import Place
 from specfloor.triage.told import drafting_of, is_known, platform_of
+from specfloor.triage.unjudged import measured, published, unjudged, with_captures
 
 
 def triage(
@@ -73,12 +74,24 @@ def triage(
     ]
     found = [conclusion for part in parts for conclusion in part.concluded]
     conclusions = in_order(doubted(found, damaged[0] if damaged else None))
+    facts = _facts(conclusions, parts, given, release, known_family)
+    tally = unjudged(conclusions, [part.runs for part in parts])
+    if tally is not None:
+        k = len(tally.positions) or facts.place.k
+        beside = published(family or known_family, facts.method, k)
+        facts = msgspec.structs.replace(facts, measured=measured(tally), published=beside)
+        conclusions = with_captures(
+            conclusions,
+            facts.place,
+            one_scrape=any(warned.code == "since_start" for warned in warnings),
+            off=any(one.role.group == OFF for one in inputs),
+        )
     return build_report(
         files={one.source.name: one.kind.value for one in inputs},
         extract=_joined(parts),
         conclusions=conclusions,
         warnings=tuple(dict.fromkeys(warnings)),
-        diagnosis=diagnose(_facts(conclusions, parts, given, release, known_family), read_ledger()),
+        diagnosis=diagnose(facts, read_ledger()),
     )
 
 

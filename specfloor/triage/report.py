@@ -129,6 +129,10 @@ def _lines(report: Report, *, bold: str, item: str, head: str) -> Iterator[str]:
             item.format(_("{what}: {why}").format(what=entry.finding, why=entry.reason))
             for entry in others
         )
+    if published := report.diagnosis.published:
+        title = _("Published by others, beside {measured} here; it decides nothing")
+        yield from ("", head.format(title.format(measured=report.diagnosis.measured)))
+        yield from map(item.format, published)
     fixes = [entry for entry in report.findings if entry.known_fix is not None]
     if fixes:
         yield from ("", head.format(_("Known fixes this release lacks, possible causes")))
@@ -137,6 +141,15 @@ def _lines(report: Report, *, bold: str, item: str, head: str) -> Iterator[str]:
             yield item.format(
                 _("and {fixes} more (--format json has them)").format(
                     fixes=len(fixes) - _SHOWN_FIXES
+                )
+            )
+    if lacking := report.diagnosis.lacking:
+        yield from ("", head.format(_("Known faults of this release that may matter here")))
+        yield from (item.format(fix.sentence) for fix in lacking[:_SHOWN_FIXES])
+        if len(lacking) > _SHOWN_FIXES:
+            yield item.format(
+                _("and {fixes} more (--format json has them)").format(
+                    fixes=len(lacking) - _SHOWN_FIXES
                 )
             )
     if report.diagnosis.ledger and not report.diagnosis.ledger_unknown:

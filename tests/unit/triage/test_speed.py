@@ -141,3 +141,12 @@ def test_how_often_a_draft_is_cleared_by_its_own_length(rate, cleared):
     ]
     share = np.mean([one is Finding.SPEED_REGRESSION_ACCEPT_OK for one in found])
     assert abs(share - cleared) <= 0.05
+
+
+def test_published_figures_stand_beside_speed_lost_at_an_acceptance_nobody_judged(tmp_path):
+    report = two_arms(tmp_path / "a", 0.1)
+    assert report["diagnosis"]["measured"] == "10.0% accepted, length 1.10"
+    first = report["diagnosis"]["published"][0]
+    assert first.startswith("mtp, k = 1: acceptance rate 0.9 (vLLM, advice; ")
+    judged = two_arms(tmp_path / "b", 0.1, baseline={"k": 1, "acceptance_rate": 0.9})
+    assert judged["diagnosis"]["published"] == []
