@@ -36,25 +36,31 @@ class Site(msgspec.Struct, frozen=True):
         )
 
 
-def split_cells(cells: Iterable[Cell], site: Site) -> tuple[tuple[Cell, ...], dict[Cell, str]]:
-    """Return the cells that can run on a site, and why each of the others cannot.
-
-    Raises:
-        UsageError: none can; it says why the first cannot.
-    """
+def part_cells(cells: Iterable[Cell], site: Site) -> tuple[tuple[Cell, ...], dict[Cell, str]]:
+    """Return the cells that can run on a site, and why each of the others cannot."""
     runnable, refused = [], {}
     for cell in cells:
         if reason := site.why_not(cell):
             refused[cell] = reason
         else:
             runnable.append(cell)
+    return tuple(runnable), refused
+
+
+def split_cells(cells: Iterable[Cell], site: Site) -> tuple[tuple[Cell, ...], dict[Cell, str]]:
+    """Return what :func:`part_cells` does, of which some can run.
+
+    Raises:
+        UsageError: none can; it says why the first cannot.
+    """
+    runnable, refused = part_cells(cells, site)
     if not runnable:
         first, reason = next(iter(refused.items()))
         raise UsageError(
             f"none of the {len(refused)} cells can run here; {first.id}: {reason}; "
             "`specfloor plan` lists every reason"
         )
-    return tuple(runnable), refused
+    return runnable, refused
 
 
 def on_site(

@@ -1,19 +1,24 @@
 """``specfloor plan``: what a run would start, on which devices, and what cannot run and why."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
 from specfloor.catalog.model import Soc
-from specfloor.catalog.onsite import split_cells
+from specfloor.catalog.onsite import Site, part_cells
+from specfloor.cells import Cell
 from specfloor.commands._show import Format, as_json, format_option
-from specfloor.forecast import forecast
+from specfloor.errors import UsageError
+from specfloor.forecast import Forecast, forecast
 from specfloor.i18n import _
 from specfloor.judge.floors import read_floors_in
 from specfloor.judge.run import Wanted
+from specfloor.ledger import read_ledger
 from specfloor.load.sets import Workloads
 from specfloor.plan import Selection, select_cells
+from specfloor.report.known import known_lines
 from specfloor.report.plan import duration, plan_table, refusal_table
 from specfloor.runs.records import Purpose
 from specfloor.session import plan_run
@@ -53,7 +58,7 @@ def plan(
     """Show what a run would start, what it costs, and which cells cannot run and why.
 
     Nothing is started. Without --soc and --cards it plans for this host; a host without NPUs
-    refuses nothing for want of them.
+    refuses nothing for want of them. Exits with 4 when no cell can run.
     """
     settings = Settings(
         selection=Selection(**selection),
@@ -64,7 +69,7 @@ def plan(
         cards=cards,
     )
     site = site_of(settings)
-    cells, refused = split_cells(select_cells(site.catalog, settings.selection), site)
+    cells, refused = part_cells(select_cells(site.catalog, settings.selection), site)
     floors = read_floors_in(settings.floors_dir)
     wanted = [Wanted(cell, frozenset(Purpose)) for cell in cells]
     planned = plan_run(wanted, site.catalog, floors, settings)
@@ -83,15 +88,50 @@ def plan(
                 }
                 for one in expected
             ],
+            "soc": site.soc,
+            "devices": site.cards,
             "refused": {cell.id: reason for cell, reason in refused.items()},
         }
         click.echo(as_json(document))
-        return 0
+    else:
+        _show(site, settings, cells, expected)
+        if refused:
+            click.echo(f"{refusal_table(refused)}\n")
+    if not cells:
+        raise UsageError(f"none of the {len(refused)} cells can run here, for the reasons listed")
+    if style == "text":
+        _total(cells, expected)
+    return 0
+
+
+def _show(
+    site: Site, settings: Settings, cells: Sequence[Cell], expected: Sequence[Forecast]
+) -> None:
+    """Print the hardware that is planned for, the cells, what is known of them, the launches."""
+    if settings.selection.platform == "ascend":
+        click.echo(f"{_hardware(site)}\n")
     for cell in cells:
         click.echo(_("cell {cell}").format(cell=cell.id))
-    click.echo(f"\n{plan_table(expected)}\n")
-    if refused:
-        click.echo(f"{refusal_table(refused)}\n")
+    for line in known_lines(cells, site.catalog, read_ledger()):
+        click.echo(line)
+    if expected:
+        click.echo(f"\n{plan_table(expected)}\n")
+
+
+def _hardware(site: Site) -> str:
+    if site.soc is None:
+        return _(
+            "no NPUs were found or named with --soc and --cards: nothing is refused for want of "
+            "them, and families are planned with their own flags and devices"
+        )
+    if not site.cards:
+        return _("planned for {soc}, of which no devices are known: give --cards too").format(
+            soc=site.soc
+        )
+    return _("planned for {cards} devices of {soc}").format(cards=site.cards, soc=site.soc)
+
+
+def _total(cells: Sequence[Cell], expected: Sequence[Forecast]) -> None:
     hours = sum(one.npu_hours for one in expected)
     click.echo(
         _("{cells} cells, {expected} launches, at most about {duration} h").format(
@@ -101,4 +141,3 @@ def plan(
         )
         + (_(", {hours:.1f} NPU-hours").format(hours=hours) if hours else "")
     )
-    return 0

@@ -75,8 +75,43 @@ class TestCommand:
         assert any("kimi_k3" in cell for cell in said["refused"])
         assert all(launch["cards"] <= 8 for launch in said["launches"])
 
+    @pytest.fixture
+    def fixtures(self, pytestconfig):
+        return "--fixtures", pytestconfig.rootpath / "fixtures"
+
     def test_a_table_with_the_reasons(self, pytestconfig):
         done = self.run(pytestconfig, "--release", "0.18.0", "--release", "0.13.0")
         assert "cell 0.18.0-glm_4_7-mtp3-code-on-c1" in done.output
         assert "0.13.0 does not have mtp for glm-4.7" in done.output
         assert "NPU-hours" in done.output
+
+    def test_where_no_cell_can_run_the_reasons_are_shown_all_the_same(self, typed, fixtures):
+        nothing = ("plan", *fixtures, "--family", "glm-5.2", "--soc", "a2", "--cards", "8")
+        code, out, err = typed(*nothing)
+        assert code == 4
+        assert "planned for 8 devices of a2" in out
+        assert "glm-5.2 is not documented on one a2 host with 8 devices" in out
+        assert err == "specfloor: none of the 3 cells can run here, for the reasons listed\n"
+        code, out, err = typed(*nothing, "--format", "json")
+        assert code == 4
+        said = json.loads(out)
+        assert (said["cells"], said["soc"], said["devices"]) == ([], "a2", 8)
+        assert len(said["refused"]) == 3
+
+    def test_what_is_known_of_the_cells_is_shown_as_in_the_suite(self, typed, fixtures):
+        glm = ("--release", "0.18.0", "--family", "glm-5", "--method", "mtp", "--cards", "16")
+        _, out, _ = typed("plan", *fixtures, *glm, "--soc", "a2")
+        known = [line for line in out.splitlines() if line.startswith("  KNOWN  ")]
+        assert known[0].startswith("  KNOWN  0.18.0 glm-5 mtp3: acceptance fault 10878")
+        _, out, _ = typed("plan", *fixtures, "--platform", "cpu", "--family", "glm_moe_tiny")
+        assert "KNOWN" not in out
+
+    def test_without_npus_it_says_which_hardware_is_planned_for(self, typed, fixtures, monkeypatch):
+        monkeypatch.setattr("specfloor.settings.find_hardware", lambda: None)
+        code, out, _ = typed("plan", *fixtures, "--family", "glm-4.7")
+        assert code == 0
+        assert out.startswith("no NPUs were found or named with --soc and --cards")
+        _, out, _ = typed("plan", *fixtures, "--family", "glm-4.7", "--soc", "a2")
+        assert out.startswith("planned for a2, of which no devices are known: give --cards too")
+        _, out, _ = typed("plan", *fixtures, "--platform", "cpu", "--family", "glm_moe_tiny")
+        assert "no NPUs were found" not in out
