@@ -61,10 +61,7 @@ def history(
     _warn(found.skipped)
     lines = lines_of(found.entries, _wanted(found, family, method, release, line))
     if not lines:
-        raise UsageError(
-            f"{reports / HISTORY} has no run that fits; without options `specfloor history "
-            f"{reports}` shows all"
-        )
+        raise UsageError(_no_lines(found, reports))
     if style == "csv":
         _export(lines, into)
         return
@@ -78,6 +75,19 @@ def history(
         click.echo(as_json(as_document(lines, changes, found.skipped)))
     else:
         click.echo(as_text(lines, changes, without))
+
+
+def _no_lines(found: History, reports: Path) -> str:
+    """Return why there is nothing to show."""
+    index = reports / HISTORY
+    if not found.entries:
+        return f"{index} has no entries; a run that comes to its end below {reports} adds some"
+    if not lines_of(found.entries):
+        return (
+            f"no entry of {index} has acceptance or speed: runs that only made experiments, or "
+            "measured nothing, have neither; `specfloor report RUN` shows what they found"
+        )
+    return f"{index} has no run that fits; without options `specfloor history {reports}` shows all"
 
 
 def _rebuild(reports: Path) -> None:

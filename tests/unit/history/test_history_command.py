@@ -115,6 +115,23 @@ def test_rebuild(history, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("entries", "sentence"),
+    [
+        ([entry(1, acceptance=None), entry(2, acceptance=None)], "no entry of {index} has accept"),
+        ([], "{index} has no entries"),
+    ],
+)
+@pytest.mark.parametrize("options", [(), ("--release", CELL.release)])
+def test_a_history_without_figures_says_so(history, tmp_path, entries, sentence, options):
+    index = tmp_path / HISTORY
+    index.write_bytes(b"".join(map(encode, entries)))
+    code, out, err = history(tmp_path, *(options if entries else ()))
+    assert (code, out) == (4, "")
+    assert sentence.format(index=index) in err
+    assert "without options" not in err
+
+
+@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["{reports}/none"], "--rebuild"),
