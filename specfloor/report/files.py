@@ -10,9 +10,14 @@ from specfloor.catalog import Catalog
 from specfloor.catalog.references import beside
 from specfloor.cells import Cell
 from specfloor.errors import UsageError
-from specfloor.i18n import _
+from specfloor.experiments.base import ExperimentJudgement
+from specfloor.i18n import N_, _
 from specfloor.judge.baseline import hardware_class
-from specfloor.judge.run import RunResult
+from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
+from specfloor.judge.configuration import ConfigurationJudgement
+from specfloor.judge.known import KnownFaultsJudgement
+from specfloor.judge.run import Judgement, RunResult
+from specfloor.judge.upgrade import UpgradeJudgement
 from specfloor.judge.verdict import Verdict
 from specfloor.report.details import details_table
 from specfloor.report.experiments import experiment_sections
@@ -29,6 +34,15 @@ SCHEMA = 1
 """Version of the shape of verdicts.json."""
 PAGE = "index.html"
 _NONE: Mapping[Cell, Diagnosis] = {}
+_KINDS: Mapping[type[Judgement], str] = {
+    ConfigurationJudgement: N_("configuration"),
+    AcceptanceJudgement: N_("acceptance"),
+    SpeedJudgement: N_("speed"),
+    UpgradeJudgement: N_("upgrade"),
+    KnownFaultsJudgement: N_("known faults"),
+    ExperimentJudgement: N_("experiments"),
+}
+"""What verdicts are on, in the order in which they are said."""
 
 
 def write_summary(
@@ -138,7 +152,7 @@ def _published(result: RunResult) -> list[str]:
 
 
 def headline(result: RunResult, *, complete: bool) -> str:
-    """Return the answer in one line."""
+    """Return the answer in one line: how many verdicts of each kind, on what, of how many cells."""
     counts = dict.fromkeys(Verdict, 0)
     reported = 0
     for judgement in result.judgements:
@@ -151,4 +165,19 @@ def headline(result: RunResult, *, complete: bool) -> str:
     )
     unfinished = "" if complete else _(" (the run did not come to its end)")
     also = _(", {n} reported").format(n=reported) if reported else ""
-    return f"{said}{also}{unfinished}"
+    return f"{said}{also}{_unit(result)}{unfinished}"
+
+
+def _unit(result: RunResult) -> str:
+    """Return what is counted: a cell has a verdict on each of several things, its row the worst."""
+    judged = [cell for cell in result.cells if cell.judgements]
+    if not judged:
+        return ""
+    found = {type(judgement) for cell in judged for judgement in cell.judgements}
+    kinds = _(", ").join(_(word) for kind, word in _KINDS.items() if kind in found)
+    said = (
+        _(": verdicts on {kinds} of 1 cell")
+        if len(judged) == 1
+        else _(": verdicts on {kinds} of {n} cells")
+    )
+    return said.format(kinds=kinds, n=len(judged))

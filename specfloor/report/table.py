@@ -9,7 +9,7 @@ from specfloor.i18n import N_, _
 from specfloor.judge.cell import AcceptanceJudgement, SpeedJudgement
 from specfloor.judge.floors import Quantity
 from specfloor.judge.run import CellResult
-from specfloor.judge.verdict import DomainAcceptance, Estimate, Interval
+from specfloor.judge.verdict import DomainAcceptance, Estimate, Interval, Verdict
 
 # a mean is over requests and weighs each the same, a pooled figure weighs long ones more
 HEADERS = (
@@ -33,14 +33,45 @@ REPORTED = N_("reported")
 
 
 def tables(results: Iterable[CellResult], style: str = "simple") -> dict[str, str]:
-    """Return one table per release, in the order given; ``style`` is a format of tabulate."""
-    rows: dict[str, list[tuple[str, ...]]] = {}
+    """Return one table per release, in the order given; ``style`` is a format of tabulate.
+
+    A line under a table names the cells that pass although speculation does not pay in them.
+    """
+    by_release: dict[str, list[CellResult]] = {}
     for result in results:
-        rows.setdefault(result.cell.release, []).extend(_rows(result))
-    return {
-        release: tabulate(lines, [_(h) for h in HEADERS], tablefmt=style, disable_numparse=True)
-        for release, lines in rows.items()
-    }
+        by_release.setdefault(result.cell.release, []).append(result)
+    return {release: _table(cells, style) for release, cells in by_release.items()}
+
+
+def _table(results: Sequence[CellResult], style: str) -> str:
+    rows = [row for result in results for row in _rows(result)]
+    table = tabulate(rows, [_(h) for h in HEADERS], tablefmt=style, disable_numparse=True)
+    return "\n\n".join(filter(None, [table, _without_gain(results)]))
+
+
+def _without_gain(results: Iterable[CellResult]) -> str | None:
+    """Return the line about cells whose acceptance passes and whose speed, without floor, is low.
+
+    The speedup is taken as the table shows it: what reads 1.00 is not below 1.
+    """
+    slow = [
+        f"{result.cell.pair_id} {_speedup(speed)}"
+        for result in results
+        if result.verdict is Verdict.PASS
+        and (result.acceptance and result.acceptance.verdict is Verdict.PASS)
+        and (speed := result.speed)
+        and not speed.floor
+        and speed.summary
+        and round(speed.summary.speedup, 2) < 1
+    ]
+    if not slow:
+        return None
+    said = (
+        _("1 cell passes on acceptance; its speed has no floor and is below 1: {cells}")
+        if len(slow) == 1
+        else _("{n} cells pass on acceptance; their speed has no floor and is below 1: {cells}")
+    )
+    return said.format(n=len(slow), cells=_(", ").join(slow))
 
 
 def _rows(result: CellResult) -> list[tuple[str, ...]]:

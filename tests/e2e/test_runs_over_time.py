@@ -125,7 +125,7 @@ def test_the_summary_of_each_run_is_where_ci_shows_it(runs, summary):
     assert text == "".join(
         (run.folder / "summary.md").read_text(encoding="utf-8") for run in runs.values()
     )
-    assert text.startswith("# 2 PASS, 1 reported\n")
+    assert text.startswith("# 2 PASS, 1 reported: verdicts on ")
 
 
 def test_junit_has_estimate_interval_floor_and_rung(runs):

@@ -110,18 +110,28 @@ class TestParagraph:
         assert text.startswith(f"reported EXPECTED: speed of {CELL.id}\nmeasured 3.10 ×")
 
 
+ON_THREE = ": verdicts on configuration, acceptance, speed of 1 cell"
+
+
 class TestHeadline:
     def test_counts_of_verdicts(self):
         result = judged(both_arms(), floor(0.6), report_only("speedup"))
-        assert headline(result, complete=True) == "2 PASS, 1 reported"
+        assert headline(result, complete=True) == f"2 PASS, 1 reported{ON_THREE}"
+
+    def test_what_was_judged_of_how_many_cells(self):
+        cells = [CELL, CELL.on_release("cpu-1.0")]
+        records = [*both_arms(), *both_arms(cell=cells[1])]
+        result = judged(records, floor(0.6), cells=cells, purposes=[Purpose.NATURAL])
+        said = headline(result, complete=True)
+        assert said == "4 PASS: verdicts on configuration, acceptance of 2 cells"
 
     def test_what_is_worse_is_said_too(self):
         result = judged(both_arms(on=DEAD), floor(0.6), floor(1.3, "speedup"))
-        assert headline(result, complete=True) == "1 PASS, 1 FAIL, 1 INCONCLUSIVE"
+        assert headline(result, complete=True) == f"1 PASS, 1 FAIL, 1 INCONCLUSIVE{ON_THREE}"
 
     def test_a_run_that_was_interrupted(self):
         said = headline(judged([], *FLOORS), complete=False)
-        assert said == "3 NO_DATA (the run did not come to its end)"
+        assert said == f"3 NO_DATA{ON_THREE} (the run did not come to its end)"
 
     def test_nothing(self):
         assert headline(judged([], cells=[]), complete=True) == "nothing judged"
@@ -130,7 +140,9 @@ class TestHeadline:
 class TestFiles:
     def test_the_summary(self):
         text = markdown(judged(both_arms(on=DEAD), *FLOORS), info(complete=True), FOLDER)
-        assert text.startswith("# 1 PASS, 1 FAIL, 1 INCONCLUSIVE\n\nRun r1, 2026-05-01T10:00")
+        answer, run, *_ = text.split("\n\n")
+        assert answer == f"# 1 PASS, 1 FAIL, 1 INCONCLUSIVE{ON_THREE}"
+        assert run.startswith("Run r1, 2026-05-01T10:00")
         assert "\n## cpu-2.0\n\n| family" in text
         assert "\n## What does not hold\n\n```\nFAIL ACCEPT_ZERO: acceptance" in text
         assert text.count("```") == 4

@@ -5,7 +5,7 @@ import pytest
 
 from specfloor.cells import OFF
 from specfloor.report.table import HEADERS, tables
-from specfloor.runs.records import CountersRecord, Purpose
+from specfloor.runs.records import CountersRecord, Purpose, RequestRecord
 from specfloor.signals.counts import DraftCounts
 from specfloor.triage.findings import Finding
 from tests.unit.builders import (
@@ -115,6 +115,43 @@ def test_a_table_for_each_release_in_their_order():
     assert list(tables(result.cells)) == ["cpu-1.0", "cpu-2.0"]
     assert len(rows(result, "cpu-1.0")) == len(rows(result, "cpu-2.0")) == 1
     assert tables([]) == {}
+
+
+def slower(factor):
+    """Return a cell's records with the requests of the arm that speculates that much slower."""
+    return [
+        msgspec.structs.replace(one, chunk_s=tuple(factor * s for s in one.chunk_s))
+        if isinstance(one, RequestRecord) and "-mtp3-" in one.launch
+        else one
+        for one in both_arms()
+    ]
+
+
+def test_a_pass_on_acceptance_alone_that_does_not_pay_is_said():
+    line = "1 cell passes on acceptance; its speed has no floor and is below 1: "
+    table, said = tables(judged(slower(4), floor(0.6), report_only("speedup")).cells)[
+        RELEASE
+    ].split("\n\n")
+    assert table.endswith("PASS")
+    assert said == f"{line}{CELL.pair_id} 0.78"
+    # it pays; it fails; its speed has a floor
+    for records, entries in (
+        (slower(1), (floor(0.6), report_only("speedup"))),
+        (slower(4), (floor(0.9), report_only("speedup"))),
+        (slower(4), (floor(0.6), floor(0.5, "speedup"))),
+    ):
+        assert "is below 1" not in tables(judged(records, *entries).cells)[RELEASE]
+
+
+def test_several_that_do_not_pay_are_one_line():
+    other = msgspec.structs.replace(CELL, workload="math")
+    results = judged(slower(4), floor(0.6), report_only("speedup")).cells
+    again = [msgspec.structs.replace(one, cell=other) for one in results]
+    text = tables([*results, *again], "github")[RELEASE]
+    assert text.count("\n\n") == 1
+    said = text.splitlines()[-1]
+    assert said.startswith("2 cells pass on acceptance; their speed has no floor and is below 1: ")
+    assert said.endswith(f"{CELL.pair_id} 0.78, {other.pair_id} 0.78")
 
 
 @pytest.mark.parametrize("style", ["simple", "github"])
