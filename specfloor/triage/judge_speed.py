@@ -28,15 +28,17 @@ class Drafts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is known of the drafts of an arm that lost speed.
 
     ``tally`` is None where acceptance is not known. ``holds`` says why it is as it should be, where
-    it was compared with something expected; ``fell`` is whether it is not. ``apart`` says why the
-    loss cannot be acceptance's, whatever it is. ``speed`` is the arm's over that without drafts,
-    None where the two do not tell the cost of a step.
+    it was compared with something expected; ``fell`` is whether it is not, and ``unsure`` whether
+    the sample is too small to tell. ``apart`` says why the loss cannot be acceptance's, whatever it
+    is. ``speed`` is the arm's over that without drafts, None where the two do not tell the cost of
+    a step.
     """
 
     tally: Tally | None = None
     k: int | None = None
     holds: str | None = None
     fell: bool = False
+    unsure: bool = False
     apart: str | None = None
     speed: float | None = None
 
@@ -54,7 +56,7 @@ def drafts_of(
     unsure = any(c.finding is Finding.INCONCLUSIVE for c in found)
     held = next((c.reason for c in found if c.finding is Finding.EXPECTED), None)
     holds = None if fell or unsure or tally is None else held
-    return Drafts(tally, k, holds, fell, apart, speed)
+    return Drafts(tally, k, holds, fell=fell, unsure=unsure, apart=apart, speed=speed)
 
 
 def speed_of_logs(
@@ -163,7 +165,8 @@ def slower(told: str, drafts: Drafts, scope: dict[str, Any]) -> Conclusion:
             measured=measured, told=told
         ),
         scope,
-        next=(judging_acceptance(),),
+        # what is too little to compare has its own next step: more requests
+        next=() if drafts.unsure else (judging_acceptance(),),
         balance=balance,
     )
 
@@ -171,6 +174,6 @@ def slower(told: str, drafts: Drafts, scope: dict[str, Any]) -> Conclusion:
 def judging_acceptance() -> str:
     """Return what gives measured acceptance something to be judged by."""
     return _(
-        "judge the acceptance first: give a baseline of it in --given, or beside it the log or "
-        "metrics of a run of this model that is known to be good (reference.log)"
+        "judge the acceptance first: give a baseline of it in --given, or the same kind of file of "
+        "a run of this model that is known to be good, named so (reference.log)"
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from specfloor.triage.balance import balance_of, break_even
+from specfloor.triage.conclusions import Conclusion
 from specfloor.triage.findings import Finding
 from specfloor.triage.judge_speed import SPEED_LOSS, drafts_of, slower
 from specfloor.triage.tally import Tally
@@ -85,9 +86,31 @@ def test_acceptance_that_is_known_to_have_fallen_is_used(rate, tmp_path):
     ]
 
 
-def test_a_baseline_that_a_sample_is_too_small_for_clears_nothing():
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [(0.45, "SPEED_REGRESSION_ACCEPT_OK"), (0.6, "ACCEPT_REGRESSION"), (0.9, "ACCEPT_REGRESSION")],
+)
+def test_the_log_of_a_run_known_to_be_good_judges_as_a_baseline_does(rate, said, tmp_path):
+    files = {
+        "off.log": case_text("logs", _CASE, "off.log"),
+        "on.log": accepting(0.45),
+        "reference.log": accepting(rate),
+    }
+    roles = {name: name.partition(".")[0] for name in files}
+    report = triaged(tmp_path, files, roles=roles, config={"k": 1}, **_KNOWN)
+    assert verdict(report) == said
+    assert report["diagnosis"]["published"] == []
+
+
+def test_a_sample_too_small_for_its_baseline_clears_nothing_and_asks_for_no_other_baseline():
     few = Tally(40, 40, 38, (38,))
     assert slower("it", drafts_of(few, [], k=1), {}).finding is Finding.SPEED_REGRESSION
+    unsure = Conclusion(Finding.INCONCLUSIVE, "too few")
+    found = slower("it", drafts_of(few, [unsure], k=1), {})
+    assert (found.finding, found.next) == (Finding.SPEED_REGRESSION, ())
+
+
+def test_acceptance_that_is_not_known_is_asked_for():
     unknown = slower("it", drafts_of(None, []), {})
     assert unknown.finding is Finding.SPEED_REGRESSION
     assert "acceptance is not known" in unknown.reason
