@@ -8,7 +8,6 @@ import msgspec
 
 from specfloor.catalog import load_catalog
 from specfloor.catalog.pairs import releases_for
-from specfloor.host.collect_env import EnvironmentText
 from specfloor.i18n import _
 from specfloor.ledger import read_ledger
 from specfloor.ledger.model import Facet
@@ -28,7 +27,16 @@ from specfloor.triage.report import Report, build_report
 from specfloor.triage.roles import OFF
 from specfloor.triage.signatures import Seen
 from specfloor.triage.steps import Place
-from specfloor.triage.told import drafting_of, is_known, platform_of
+from specfloor.triage.told import (
+    drafting_of,
+    is_known,
+    only_method,
+    platform_of,
+    release_of,
+    warn_of_k,
+    warn_of_logs,
+    warn_of_release,
+)
 from specfloor.triage.unjudged import measured, published, unjudged, with_captures
 
 
@@ -55,9 +63,12 @@ def triage(
         for part in read(own, given)
     ]
     environments = [part.environment for part in parts if part.environment]
-    if release is None:
-        release = next(filter(None, map(_release_of, environments)), None)
+    asked, release = release, release or release_of(environments, given)
     warnings = [warned for part in parts for warned in part.warnings]
+    warnings += warn_of_release(asked, environments, given)
+    warnings += warn_of_logs(
+        release, known_family, [run for part in parts for run in part.runs], load_catalog()
+    )
     for environment in environments:
         warnings += warn_of_environment(environment, given, load_catalog(), release)
     damaged = [one.source.damaged for one in inputs if one.source.damaged]
@@ -74,6 +85,8 @@ def triage(
     ]
     found = [conclusion for part in parts for conclusion in part.concluded]
     conclusions = in_order(doubted(found, damaged[0] if damaged else None))
+    if not any(c.finding is Finding.CONFIG_NOT_IN_EFFECT for c in conclusions):
+        warnings += warn_of_k(_ks(parts, given))
     facts = _facts(conclusions, parts, given, release, known_family)
     tally = unjudged(conclusions, [part.runs for part in parts])
     if tally is not None:
@@ -95,9 +108,17 @@ def triage(
     )
 
 
-def _release_of(environment: EnvironmentText) -> str | None:
-    ours = environment.vllm_ascend
-    return None if ours is None or ours.development_build else ours.version
+def _ks(parts: Sequence[Part], given: Given) -> dict[str, set[int]]:
+    """Return the values of k by who says them: the user, and the files of each kind."""
+    said: dict[str, set[int]] = {_("as told"): {given.k} if given.k else set()}
+    for part in parts:
+        found = said.setdefault(part.name, set())
+        if part.environment and part.environment.k:
+            found.add(part.environment.k)
+        for run in part.runs:
+            shown = len(run.tally.positions) if run.tally else 0
+            found.update(k for k in (run.k, shown) if k)
+    return said
 
 
 def _facts(
@@ -111,7 +132,9 @@ def _facts(
     runs = [run for part in parts for run in part.runs]
     method = given.config.get("method")
     if not isinstance(method, str):
-        method = next((run.method for run in runs if run.method and is_known(run.method)), None)
+        said = [run.method for run in runs if run.method]
+        method = next(filter(is_known, said), None)
+        method = method if said else only_method(family, load_catalog())
     k = given.k or next((run.k for run in runs if run.k), None)
     setting = facets_of_k(k) | ({Facet.ADAPTIVE: True} if given.adaptive else {})
     shown = [c for c in conclusions if c.finding in ACCEPTANCE and c.signature is not None]
