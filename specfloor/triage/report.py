@@ -9,6 +9,7 @@ from specfloor.exits import Exit
 from specfloor.i18n import N_, _
 from specfloor.triage.causes import KnownFix
 from specfloor.triage.conclusions import Conclusion
+from specfloor.triage.devices import device_tables
 from specfloor.triage.diagnosis import Diagnosis, Link
 from specfloor.triage.evidence import Warned
 from specfloor.triage.findings import Finding
@@ -97,15 +98,15 @@ def build_report(
 
 def as_text(report: Report) -> str:
     """Return the report for a terminal."""
-    return "\n".join(_lines(report, bold="{}", item="  - {}", head="{}"))
+    return "\n".join(_lines(report, bold="{}", item="  - {}", head="{}", table="simple"))
 
 
 def as_markdown(report: Report) -> str:
     """Return the report for an issue or a page."""
-    return "\n".join(_lines(report, bold="**{}**", item="- {}", head="### {}"))
+    return "\n".join(_lines(report, bold="**{}**", item="- {}", head="### {}", table="github"))
 
 
-def _lines(report: Report, *, bold: str, item: str, head: str) -> Iterator[str]:
+def _lines(report: Report, *, bold: str, item: str, head: str, table: str) -> Iterator[str]:
     scope = ", ".join(
         f"{name} {_spell(_from_one(name, value))}" for name, value in report.verdict.scope.items()
     )
@@ -116,6 +117,8 @@ def _lines(report: Report, *, bold: str, item: str, head: str) -> Iterator[str]:
     if facts := [*_facts(report.extract), *_further(report.extract)]:
         yield from ("", head.format(_("What the files say")))
         yield from map(item.format, facts)
+    for devices in device_tables(report.extract, table):
+        yield from ("", devices)
     if report.warnings:
         yield from ("", head.format(_("To know")))
         yield from (
@@ -212,7 +215,11 @@ def _facts(extract: dict[str, Any]) -> Iterator[str]:
     for name in ("vllm", "vllm_ascend"):
         if isinstance(extract.get(name), dict):
             yield f"{name}: {extract[name]['raw']}"
-    for name in ("torch_npu", "cann", "driver", "tool_version", "npu_name", "device_count"):
+    if extract.get("tool_version") is not None:
+        yield _("npu-smi {version} shows {chips} chips").format(
+            version=extract["tool_version"], chips=extract["device_count"]
+        )
+    for name in ("torch_npu", "cann", "driver", "npu_name"):
         if extract.get(name) is not None:
             yield f"{name}: {extract[name]}"
 
