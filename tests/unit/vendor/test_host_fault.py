@@ -3,7 +3,12 @@
 import msgspec
 import pytest
 
+from specfloor.catalog import load_catalog
 from specfloor.cells import OFF
+from specfloor.engines.ascend import VISIBLE, device_numbers, sourced
+from specfloor.engines.container import check_devices, check_program, container_program, image_of
+from specfloor.errors import UsageError
+from specfloor.host.npu import require_npu
 from specfloor.triage.findings import Finding
 from specfloor.vendor.host_fault import host_fault
 from tests.unit.builders import CELL, evidence, fault, launch, natural
@@ -29,6 +34,25 @@ def test_only_what_shows_it_is_put_down_to_the_host(message, cause, of_the_host)
     if said:
         assert said.startswith(message)
         assert said.endswith(cause or message)
+
+
+@pytest.mark.parametrize(
+    "lacks",
+    [
+        lambda _: require_npu(),
+        lambda _: container_program({"PATH": ""}),
+        lambda _: check_program("no-such-program"),
+        lambda _: check_devices(["/dev/no-such-device"]),
+        lambda _: image_of(load_catalog().release("0.23.0"), None, None),
+        lambda _: device_numbers(2, {VISIBLE: "0"}),
+        lambda folder: sourced([folder / "none.sh"], {}),
+    ],
+)
+def test_what_is_said_of_a_host_is_recognised(monkeypatch, tmp_path, lacks):
+    monkeypatch.setattr("specfloor.host.npu.has_npu", lambda: False)
+    with pytest.raises(UsageError) as said:
+        lacks(tmp_path)
+    assert host_fault(evidence(dead(OFF, str(said.value), None))) == str(said.value)
 
 
 def test_a_host_that_started_one_server_is_not_at_fault():
