@@ -21,6 +21,7 @@ from specfloor.triage.facts import ACCEPTANCE, Facts, Speed
 from specfloor.triage.findings import Finding
 from specfloor.triage.given import Given
 from specfloor.triage.inputs import open_inputs
+from specfloor.triage.judge_speed import measured
 from specfloor.triage.kinds import Kind
 from specfloor.triage.parts import READERS, Part
 from specfloor.triage.report import Report, build_report
@@ -37,7 +38,7 @@ from specfloor.triage.told import (
     warn_of_logs,
     warn_of_release,
 )
-from specfloor.triage.unjudged import measured, published, unjudged, with_captures
+from specfloor.triage.unjudged import published, unjudged, with_captures
 
 
 def triage(

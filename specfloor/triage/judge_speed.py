@@ -143,18 +143,13 @@ def slower(told: str, drafts: Drafts, scope: dict[str, Any]) -> Conclusion:
             scope,
             next=(_("capture acceptance of the same run: /metrics before and after it"),),
         )
-    measured = _("{rate:.1%} accepted").format(rate=drafts.tally.rate)
-    if drafts.tally.length:
-        measured = _("{rate:.1%} accepted, length {length:.2f}").format(
-            rate=drafts.tally.rate, length=drafts.tally.length
-        )
     even = break_even(balance) if balance else None
     told = _("; ").join(filter(None, (told, even)))
     if drafts.fell:
         return Conclusion(
             Finding.SPEED_REGRESSION,
             _("slower, and acceptance is not as it should be ({measured}): {told}").format(
-                measured=measured, told=told
+                measured=measured(drafts.tally), told=told
             ),
             scope,
             balance=balance,
@@ -162,12 +157,21 @@ def slower(told: str, drafts: Drafts, scope: dict[str, Any]) -> Conclusion:
     return Conclusion(
         Finding.SPEED_REGRESSION,
         _("slower, and whether acceptance is as it should be is open ({measured}): {told}").format(
-            measured=measured, told=told
+            measured=measured(drafts.tally), told=told
         ),
         scope,
         # what is too little to compare has its own next step: more requests
         next=() if drafts.unsure else (judging_acceptance(),),
         balance=balance,
+    )
+
+
+def measured(tally: Tally) -> str:
+    """Return acceptance in a few words, the length where it is known."""
+    if tally.length is None:
+        return _("{rate:.1%} accepted").format(rate=tally.rate)
+    return _("{rate:.1%} accepted, length {length:.2f}").format(
+        rate=tally.rate, length=tally.length
     )
 
 

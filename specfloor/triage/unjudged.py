@@ -38,15 +38,6 @@ def unjudged(conclusions: Sequence[Conclusion], evidence: Iterable[Sequence[Run]
     return tally if tally and tally.rate is not None else None
 
 
-def measured(tally: Tally) -> str:
-    """Return acceptance in words, as it stands beside published figures."""
-    if tally.length is None:
-        return _("{rate:.1%} accepted").format(rate=tally.rate)
-    return _("{rate:.1%} accepted, length {length:.2f}").format(
-        rate=tally.rate, length=tally.length
-    )
-
-
 def published(family: str | None, method: str | None, k: int | None) -> tuple[str, ...]:
     """Return what others publish of a family and method, nearest conditions first, as texts.
 
