@@ -9,8 +9,11 @@ import click
 from specfloor.catalog.model import Soc
 from specfloor.catalog.onsite import Site, part_cells
 from specfloor.cells import Cell
-from specfloor.commands._show import Format, as_json, format_option
+from specfloor.commands._show import Format, as_json, format_option, table
 from specfloor.errors import UsageError
+from specfloor.experiments.asked import questions
+from specfloor.experiments.base import Size
+from specfloor.experiments.registry import EXPERIMENTS
 from specfloor.forecast import Forecast, forecast
 from specfloor.i18n import _
 from specfloor.judge.floors import read_floors_in
@@ -40,6 +43,14 @@ _FIXTURES = Path("fixtures")
 @click.option("--soc", type=click.Choice(get_args(Soc)), help="NPUs to plan for, not this host's.")
 @click.option("--cards", type=int, help="Devices to plan for, as engines count them.")
 @click.option(
+    "--experiments",
+    type=click.Choice(get_args(Size)),
+    is_flag=False,
+    flag_value="full",
+    metavar="[SIZE]",
+    help="Show too of which cells each experiment is asked; small or full.",
+)
+@click.option(
     "--fixtures",
     type=click.Path(path_type=Path),
     default=_FIXTURES,
@@ -48,10 +59,12 @@ _FIXTURES = Path("fixtures")
 )
 @format_option
 def plan(
+    *,
     fixtures: Path,
     launches: int | None,
     soc: Soc | None,
     cards: int | None,
+    experiments: Size | None,
     style: Format,
     **selection: Any,  # noqa: ANN401 - the fields of a selection, as options name them
 ) -> int:
@@ -67,6 +80,7 @@ def plan(
         launches=launches,
         soc=soc,
         cards=cards,
+        experiments=experiments,
     )
     site = site_of(settings)
     cells, refused = part_cells(select_cells(site.catalog, settings.selection), site)
@@ -92,11 +106,21 @@ def plan(
             "devices": site.cards,
             "refused": {cell.id: reason for cell, reason in refused.items()},
         }
+        if experiments:
+            document["experiments"] = {
+                name: {
+                    "cells": [cell.id for cell in asked],
+                    "left_out": {cell.id: why for cell, why in left_out.items()},
+                }
+                for name, (asked, left_out) in _questions(site, cells).items()
+            }
         click.echo(as_json(document))
     else:
         _show(site, settings, cells, expected)
         if refused:
             click.echo(f"{refusal_table(refused)}\n")
+        if experiments and cells:
+            click.echo(f"{_experiments(site, cells, experiments)}\n")
     if not cells:
         raise UsageError(f"none of the {len(refused)} cells can run here, for the reasons listed")
     if style == "text":
@@ -116,6 +140,29 @@ def _show(
         click.echo(line)
     if expected:
         click.echo(f"\n{plan_table(expected)}\n")
+
+
+def _questions(
+    site: Site, cells: Sequence[Cell]
+) -> dict[str, tuple[tuple[Cell, ...], dict[Cell, str]]]:
+    return {name: questions(cells, one, site.catalog) for name, one in EXPERIMENTS.items()}
+
+
+def _experiments(site: Site, cells: Sequence[Cell], size: Size) -> str:
+    """Return what each experiment is asked of.
+
+    Not for how long: most choose their next launches by what the first ones found.
+    """
+    rows = [
+        (name, "\n".join(cell.id for cell in asked), "\n".join(dict.fromkeys(left_out.values())))
+        for name, (asked, left_out) in _questions(site, cells).items()
+    ]
+    heads = (_("experiment"), _("asked of"), _("not asked of others, since"))
+    said = _(
+        "experiments ({size}) have launches besides, which the total does not count: how many "
+        "depends on what the first ones find"
+    ).format(size=size)
+    return f"{table(rows, heads, (None, None, 60))}\n\n{said}"
 
 
 def _hardware(site: Site) -> str:

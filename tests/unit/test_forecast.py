@@ -9,6 +9,7 @@ from specfloor.catalog import load_catalog
 from specfloor.catalog.onsite import on_site
 from specfloor.cells import Cell
 from specfloor.commands.plan import plan
+from specfloor.experiments.registry import EXPERIMENTS
 from specfloor.forecast import START_S, TOKEN_S, forecast
 from specfloor.load.sets import Workloads
 from specfloor.plan import Demand, plan_launches
@@ -115,3 +116,19 @@ class TestCommand:
         assert out.startswith("planned for a2, of which no devices are known: give --cards too")
         _, out, _ = typed("plan", *fixtures, "--platform", "cpu", "--family", "glm_moe_tiny")
         assert "no NPUs were found" not in out
+
+    def test_experiments_are_shown_with_what_they_are_asked_of(self, typed, fixtures):
+        old = ("plan", *fixtures, "--release", "0.18.0", "--family", "glm-5", "--method", "mtp")
+        hosts = ("--soc", "a2", "--cards", "16")
+        _, out, _ = typed(*old, *hosts, "--experiments", "--format", "json")
+        asked = json.loads(out)["experiments"]
+        assert list(asked) == list(EXPERIMENTS)
+        assert asked["output"]["cells"] == ["0.18.0-glm_5-mtp3-code-on-c1"], "it varies the rest"
+        assert len(asked["flip"]["cells"]) == 3
+        assert asked["schedule"]["cells"] == []
+        assert set(asked["schedule"]["left_out"]) == set(asked["flip"]["cells"])
+        _, out, _ = typed(*old, *hosts, "--experiments=small")
+        assert asked["schedule"]["left_out"].popitem()[1].split()[0] in out
+        assert "experiments (small) have launches besides" in out
+        _, out, _ = typed(*old, *hosts)
+        assert "flip" not in out
