@@ -7,7 +7,7 @@ import io
 import os
 import pkgutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from inspect import cleandoc
 from typing import TypeVar
 
@@ -16,11 +16,51 @@ import click
 from specfloor import __version__, commands
 from specfloor.errors import UsageError
 from specfloor.exits import Exit
-from specfloor.i18n import ENGLISH, LANGUAGES, VARIABLE, _, language, language_of, use
+from specfloor.i18n import ENGLISH, LANGUAGES, N_, VARIABLE, _, language, language_of, use
 
 _LANG = "--lang"
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+_WORDS = (N_("Options"), N_("Commands"), N_("Show this message and exit."))
+"""What click says by itself, named for the catalogue."""
+_EXTRA = (N_("default: "), N_("required"))
+"""What click puts in brackets behind the help of an option."""
 _Named = TypeVar("_Named", bound=click.Command)
+
+
+class SpokenFormatter(click.HelpFormatter):
+    """Writes the words that click puts into a help in the language that is spoken.
+
+    click would ask the locale of the machine for them.
+    """
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        """Write the line of usage."""
+        super().write_usage(prog, args, prefix or _("Usage: "))
+
+    def write_heading(self, heading: str) -> None:
+        """Write the heading of a list."""
+        title = _("{title}:").format(title=_(heading))
+        self.write(f"{'':>{self.current_indent}}{title}\n")
+
+    def write_dl(
+        self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+    ) -> None:
+        """Write a list of options or commands."""
+        super().write_dl([(term, _said(text)) for term, text in rows], col_max, col_spacing)
+
+
+def _said(text: str) -> str:
+    """Return the help of an option with click's own words in the language that is spoken."""
+    text, opening, extra = text.rpartition("  [") if text.endswith("]") else (text, "", "")
+    for word in _EXTRA:
+        extra = extra.replace(word, _(word))
+    return _(text) + opening + extra
+
+
+class SpokenContext(click.Context):
+    """The context of a command whose help is in the language that is spoken."""
+
+    formatter_class = SpokenFormatter
 
 
 class LazyCommands(click.Group):
@@ -29,6 +69,8 @@ class LazyCommands(click.Group):
     Each is imported when it is asked for: reading a log must not wait for the statistics. A module
     is named as its command and holds it under that name, ``_`` standing for ``-``.
     """
+
+    context_class = SpokenContext
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the options before the command; ``--lang`` may also stand behind it."""
@@ -72,6 +114,7 @@ def in_language(command: _Named) -> _Named:
     if language() == ENGLISH:
         return command
     spoken = copy.copy(command)
+    spoken.context_class = SpokenContext
     spoken.help = command.help and _(cleandoc(command.help))
     spoken.params = [copy.copy(param) for param in command.params]
     for param in spoken.params:
