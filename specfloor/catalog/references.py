@@ -364,7 +364,7 @@ def _sample(reference: Reference) -> str | None:
         parts.append(_("{prompts} prompts").format(prompts=prompts))
     if drafts:
         parts.append(_("{drafts} drafts in all").format(drafts=drafts))
-    return ", ".join(parts) or None
+    return _(", ").join(parts) or None
 
 
 def _releases(reference: Reference) -> str | None:

@@ -153,7 +153,7 @@ def _engines(asked: Asked, settings: Settings, site: Site, say: Say) -> RoutedEn
 def _show_plan(state: State, names: list[str]) -> None:
     """Print what a search would do first, without starting it."""
     question = state.question
-    click.echo(f"{question.cell.pair_id}, {spoken(question.order)}")
+    click.echo(_(", ").join((question.cell.pair_id, spoken(question.order))))
     total = sum(question.weights)
     shares = ["", *(f"{weight / total:.1%}" for weight in question.weights)]
     answers = state.answers()

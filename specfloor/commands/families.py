@@ -61,7 +61,7 @@ def _method(method: Method) -> str:
 def _one(family: Family) -> str:
     pairs = [
         (_("family"), family.name),
-        ("is", family.display),
+        (_("is"), family.display),
         (_("aliases"), _(", ").join(family.aliases) or "-"),
         (_("checkpoint"), family.checkpoint.source),
         (_("further checkpoints"), _(", ").join(family.checkpoints) or "-"),
@@ -104,7 +104,7 @@ def _one(family: Family) -> str:
 
 
 def _of(checkpoint: str | None) -> str:
-    return f", {checkpoint}" if checkpoint else ""
+    return _(", ") + checkpoint if checkpoint else ""
 
 
 def _arguments(given: dict[str, object]) -> str:

@@ -213,7 +213,8 @@ def _changes(what: str, changes: Sequence[Change], everything: bool) -> str:
     text = f"{what} {len(changes)}"
     if lines:
         headers = (_("change"), _("kind"), _("old"), _("new"), _("what it is about"), _("when"))
-        text += ":\n" + table(lines, headers, (None, None, 12, 12, 60, 34))
+        text = _("{title}:").format(title=text)
+        text += "\n" + table(lines, headers, (None, None, 12, 12, 60, 34))
     if len(sure) < len(changes):
         text += _(
             "\n{changes} of them are features, or faults of which it is unknown "

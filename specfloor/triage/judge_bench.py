@@ -296,7 +296,8 @@ def _accuracy(given: Given) -> list[Conclusion]:
 
 
 def _bench_without_acceptance(arms: Sequence[Arm]) -> Conclusion:
-    doubt = next((f"{arm.file}: {arm.run.doubt}" for arm in arms if arm.run.doubt), None)
+    doubts = ((arm.file, arm.run.doubt) for arm in arms if arm.run.doubt)
+    doubt = next((_("{what}: {why}").format(what=file, why=why) for file, why in doubts), None)
     if doubt or not arms:
         reason = doubt or _("no report could be read: the file is cut or damaged")
     elif any(arm.run.length_estimate for arm in arms):

@@ -248,7 +248,7 @@ def _further(extract: dict[str, Any]) -> Iterator[str]:
     """Yield the facts of further kinds, each under its name."""
     for name, inside in extract.items():
         if isinstance(inside, dict) and name.partition("_")[0] in _KINDS:
-            yield from (f"{name}: {fact}" for fact in _facts(inside))
+            yield from (_("{what}: {why}").format(what=name, why=fact) for fact in _facts(inside))
 
 
 def _totals(totals: dict[str, Any]) -> str:

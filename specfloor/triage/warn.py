@@ -27,7 +27,7 @@ def warn_of_log(reading: LogReading) -> Iterator[Warned]:
         told = _("{contradictory} lines do not fit together ({contradiction})").format(
             contradictory=reading.contradictory, contradiction=reading.contradiction
         )
-        yield Warned("contradictory_line", f"{name}: {told}")
+        yield Warned("contradictory_line", _("{what}: {why}").format(what=name, why=told))
     for runs in reading.servers.values():
         if len([run for run in runs if run.served]) > 1:
             yield Warned(
@@ -96,6 +96,6 @@ def warn_of_bench(arm: Arm) -> Iterator[Warned]:
         message = _("ITL over TPOT is {length_estimate:.2f}, an estimate of the length").format(
             length_estimate=run.length_estimate
         )
-        yield Warned("estimate_only", f"{arm.file}: {message}")
+        yield Warned("estimate_only", _("{what}: {why}").format(what=arm.file, why=message))
     if run.doubt:
-        yield Warned("damaged_report", f"{arm.file}: {run.doubt}")
+        yield Warned("damaged_report", _("{what}: {why}").format(what=arm.file, why=run.doubt))

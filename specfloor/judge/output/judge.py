@@ -189,7 +189,9 @@ def _concluded(
         reason = _("speculation {does}: {listed}").format(does=does, listed=_listed(lost))
         if any(c.check is Check.ANSWERED for c in lost):
             reason += error
-        return say(Verdict.FAIL, findings, f"{reason}; {off_broken}" if off_broken else reason)
+        if off_broken:
+            reason = _("; ").join((reason, off_broken))
+        return say(Verdict.FAIL, findings, reason)
     if off_broken:
         return say(Verdict.INCONCLUSIVE, [Finding.BASELINE_INVALID], off_broken)
     if blind := _blind(judged):

@@ -6,10 +6,25 @@ import re
 import pytest
 
 from tests.messages import DOMAINS, po_file, read
+from tests.unit.i18n.reading import crowded
 
 CATALOGUES = {domain: read(domain) for domain in DOMAINS}
 # {name}, {name:.{digits}f} and %(name)s
 PLACEHOLDER = re.compile(r"\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}|%\((\w+)\)s")
+
+VALUE = re.compile(r"([\u4e00-\u9fff]? ?)(\{\w+(:[^{}]*)?\})(?=( ?[\u4e00-\u9fff]?))")
+
+
+def uneven(text):
+    """Return the values between Chinese characters that have a space on one side, or a number."""
+    found = []
+    for before, value, form, after in VALUE.findall(text):
+        inside = before.strip() and after.strip()
+        uneven_here = inside and (" " in before) != (" " in after)
+        touching = (before.strip() == before != "") or (after.strip() == after != "")
+        if uneven_here or (form and touching):
+            found.append(before + value + after)
+    return found
 
 
 def placeholders(text):
@@ -43,6 +58,20 @@ def test_every_message_is_translated(catalogue):
 def test_translations_fill_in_the_same_values(catalogue):
     differing = [m.id for m in catalogue if placeholders(m.string) != placeholders(m.id)]
     assert differing == []
+
+
+def test_translations_have_chinese_punctuation_and_numbers_with_spaces(catalogue):
+    assert {m.id: found for m in catalogue if (found := crowded(m.string))} == {}
+
+
+def test_a_value_in_chinese_text_has_spaces_on_both_sides_or_on_none(catalogue):
+    assert {m.id: found for m in catalogue if (found := uneven(m.string))} == {}
+
+
+@pytest.mark.parametrize("text", ["在{n} 个", "在 {n}个", "共{share:.1%}", "{n:,}个"])
+def test_uneven_spaces_are_found(text):
+    assert uneven(text)
+    assert uneven("在 {n:,} 个，{what}的 {k}，{share:.1%}") == []
 
 
 def test_placeholders_are_found():

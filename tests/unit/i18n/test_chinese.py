@@ -19,7 +19,7 @@ from specfloor.report.table import tables
 from specfloor.triage.files import triage
 from specfloor.triage.findings import Finding
 from specfloor.triage.given import Given, GivenFile
-from specfloor.triage.report import as_text
+from specfloor.triage.report import as_markdown, as_text
 from tests.unit.builders import (
     CELL,
     GLM,
@@ -35,8 +35,9 @@ from tests.unit.builders import (
     natural,
     report_only,
 )
-from tests.unit.i18n.reading import english
+from tests.unit.i18n.reading import crowded, english, stumbles
 from tests.unit.report.html.pages import DEAD, of_concurrencies, page_of
+from tests.unit.triage.builders import HEALTHY, log, started, window
 from tests.unit.vendor.builders import GOOD, two_releases, write_run
 
 FLOORS = (floor(0.6), report_only("speedup"))
@@ -53,6 +54,15 @@ def test_english_is_found(text):
 
 def test_names_and_codes_are_no_english():
     assert english("FAIL 接受率 cpu-2.0 `look at this` vllm serve MODEL --max-num-seqs 3") == []
+
+
+@pytest.mark.parametrize("text", ["得到 56:", "x-c1, 按各分支", "在3 个回答", "共 5%的", "速度:快"])
+def test_english_punctuation_and_crowded_numbers_are_found(text):
+    assert crowded(text)
+
+
+def test_chinese_punctuation_and_spaced_numbers_are_not_crowded():
+    assert crowded("得到 56：在 3 个回答，5 % 的 a:b, c 1:2（k=3）") == []
 
 
 RUNS_WORSE = {"accepted": (1, 0, 0, 1, 0, 0, 0, 2, 0, 0)}
@@ -104,7 +114,7 @@ def test_a_run_as_text_and_as_markdown(name, entries):
     result = judged(RUNS[name], *entries)
     said = [paragraph(judgement, FOLDER) for judgement in result.judgements]
     text = "\n".join((*said, *tables(result.cells).values(), details_table(result.cells)))
-    assert english(text + markdown(result, info(), FOLDER), *DATA) == []
+    assert stumbles(text + markdown(result, info(), FOLDER), *DATA) == []
 
 
 @pytest.mark.usefixtures("_in_chinese")
@@ -112,7 +122,7 @@ def test_an_upgrade():
     sides = [Side(evidence(*both_arms(on=on)), "here") for on in (None, RUNS_WORSE)]
     said = judge_cell_upgrade(*sides, GLM, RULE, "cpu-1.0")
     assert "变差，非偶然" in said.reason
-    assert english(paragraph(said, FOLDER), *DATA) == []
+    assert stumbles(paragraph(said, FOLDER), *DATA) == []
 
 
 @pytest.mark.usefixtures("_in_chinese")
@@ -120,12 +130,12 @@ def test_an_upgrade():
 def test_a_page(name):
     page = render(page_of(RUNS[name], complete=False, truncated=True))
     assert 'lang="zh-CN"' in page
-    assert english(page, *DATA) == []
+    assert stumbles(page, *DATA) == []
 
 
 @pytest.mark.usefixtures("_in_chinese")
 def test_a_page_with_several_concurrencies():
-    assert english(render(of_concurrencies({1: 0.03, 2: 0.04, 4: 0.09})), *DATA) == []
+    assert stumbles(render(of_concurrencies({1: 0.03, 2: 0.04, 4: 0.09})), *DATA) == []
 
 
 @pytest.mark.usefixtures("_in_chinese")
@@ -133,7 +143,26 @@ def test_a_page_with_several_concurrencies():
 def test_triage(case):
     files = [path for path in sorted(case.iterdir()) if path.name != "expected.json"]
     report = triage(Given(files=tuple(GivenFile(path=path.name) for path in files)), case)
-    assert english(as_text(report), *DATA) == []
+    assert stumbles(as_text(report), *DATA) == []
+
+
+@pytest.mark.usefixtures("_in_chinese")
+def test_triage_of_several_kinds_with_all_that_is_wrong_with_them(tmp_path):
+    bad = window(0, HEALTHY).replace("Accepted: 418 tokens", "Accepted: 918 tokens")
+    (tmp_path / "server.log").write_text(
+        started("0.20.2", k=1) + log(20, counts=lambda *_: (9,)) + bad, encoding="utf-8"
+    )
+    for kind, case in (("npu_smi", "a2-shared-host"), ("metrics", "pair-total-and-created")):
+        for path in (CASES / kind / case).iterdir():
+            if path.name != "expected.json":
+                (tmp_path / path.name).write_bytes(path.read_bytes())
+    given = Given((GivenFile("."),), {"server_pids": [9120], "image_tag": "v0.18.0"})
+    report = triage(given, tmp_path, "0.23.0", "glm-4.7")
+    found = {warned.code for warned in report.warnings}
+    differing = {"release_differs", "model_differs", "k_differs"}
+    assert found >= differing | {"contradictory_line", "shared_device"}
+    assert stumbles(as_text(report), *DATA) == []
+    assert stumbles(as_markdown(report), *DATA) == []
 
 
 @pytest.fixture
@@ -160,15 +189,15 @@ def test_a_report_to_the_vendor(typed, stored, tmp_path):
     # the vendor's labels and forms are English
     fields = "### Your current environment", "### 🐛 Describe the bug"
     quoted = "cannot be read (No such file or directory)", GLM.display, GLM.display.lower()
-    assert english(said, title) == []
-    assert english(body, *fields, *quoted, *DATA) == []
+    assert stumbles(said, title) == []
+    assert stumbles(body, *fields, *quoted, *DATA) == []
     assert all(field in body for field in fields)
     assert "实测与预期" in body
 
 
 @pytest.mark.parametrize("style", ["text", "md", "html"])
 def test_a_comparison(command, stored, style):
-    assert english(command("compare", stored, "--format", style), *DATA) == []
+    assert stumbles(command("compare", stored, "--format", style), *DATA) == []
 
 
 def test_programs_read_english(command, stored):
@@ -186,4 +215,23 @@ def test_programs_read_english(command, stored):
     ids=" ".join,
 )
 def test_what_is_known(command, arguments):
-    assert english(command(*arguments), "Engram tables in host") == []
+    assert stumbles(command(*arguments), "Engram tables in host") == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fixes", "--release", "0.18.0", "--release", "0.23.0", "--family", "glm-5"),
+        ("fixes", "--release", "0.23.0", "--family", "glm-4.7", "--method", "mtp", "--all"),
+        ("references",),
+        ("workloads",),
+        ("host",),
+        ("families", "glm-5.2"),
+        ("releases", "0.23.0"),
+        ("history", "--help"),
+        ("triage", "--help"),
+    ],
+    ids=" ".join,
+)
+def test_the_punctuation_of_what_is_known(command, arguments):
+    assert crowded(command(*arguments)) == []
