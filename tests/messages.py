@@ -17,6 +17,7 @@ from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
+from specfloor.catalog import load_catalog
 from specfloor.cli import LazyCommands, cli, help_messages
 from specfloor.ledger import read_ledger
 
@@ -46,6 +47,9 @@ def messages() -> dict[str, str]:
     for command in _commands(cli):
         for message in help_messages(command):
             found.setdefault(message, f"help of {command.name}")
+    for release in load_catalog().releases.values():
+        for text in release.switches.values():
+            found.setdefault(text, f"switches of {release.name}")
     return found
 
 

@@ -57,8 +57,10 @@ def split_cells(cells: Iterable[Cell], site: Site) -> tuple[tuple[Cell, ...], di
     if not runnable:
         first, reason = next(iter(refused.items()))
         raise UsageError(
-            f"none of the {len(refused)} cells can run here; {first.id}: {reason}; "
-            "`specfloor plan` lists every reason"
+            _(
+                "none of the {cells} cells can run here; {first}: {reason}; `specfloor plan` lists "
+                "every reason"
+            ).format(cells=len(refused), first=first.id, reason=reason)
         )
     return runnable, refused
 

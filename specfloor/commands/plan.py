@@ -122,7 +122,11 @@ def plan(
         if experiments and cells:
             click.echo(f"{_experiments(site, cells, experiments)}\n")
     if not cells:
-        raise UsageError(f"none of the {len(refused)} cells can run here, for the reasons listed")
+        raise UsageError(
+            _("none of the {cells} cells can run here, for the reasons listed").format(
+                cells=len(refused)
+            )
+        )
     if style == "text":
         _total(cells, expected)
     return 0

@@ -16,13 +16,17 @@ _HEADERS = (
     "Python",
     "torch_npu",
     "CANN",
-    "index",
+    N_("index"),
     N_("log line"),
     N_("per request"),
     N_("token ids"),
     N_("schedule"),
     N_("adaptive"),
 )
+
+
+_STATES = (N_("absent"), N_("accepted"), N_("supported"))
+"""What the catalogue says of a knob, named for the translations."""
 
 
 @click.command()
@@ -57,9 +61,13 @@ def _row(release: Release) -> tuple[str, ...]:
         known(release.signals.log_line),
         known(release.signals.per_request),
         known(release.signals.token_ids),
-        known(release.knobs.schedule),
-        known(_adaptive(release)),
+        _state(release.knobs.schedule),
+        _state(_adaptive(release)),
     )
+
+
+def _state(said: str | None) -> str:
+    return known(said and _(said))
 
 
 def _npu(release: Release, *values: object) -> list[str]:
@@ -116,13 +124,13 @@ def _one(catalog: Catalog, release: Release) -> str:
         (_("log line"), known(signals.log_line)),
         (_("its length counts the bonus token"), known(signals.length_counts_bonus)),
         (_("acceptance in bench serve"), known(signals.bench_fields)),
-        (_("schedule of k by batch size"), known(knobs.schedule)),
-        ("enable_adaptive_verification", known(knobs.adaptive_verification)),
-        ("dynamic_spec_config", known(knobs.dynamic_spec_config)),
-        (_("synthetic acceptance"), known(knobs.synthetic)),
-        ("rejection_sampler_config", known(knobs.verify_rules)),
+        (_("schedule of k by batch size"), _state(knobs.schedule)),
+        ("enable_adaptive_verification", _state(knobs.adaptive_verification)),
+        ("dynamic_spec_config", _state(knobs.dynamic_spec_config)),
+        (_("synthetic acceptance"), _state(knobs.synthetic)),
+        ("rejection_sampler_config", _state(knobs.verify_rules)),
     ]
-    pairs += list(release.switches.items())
+    pairs += [(name, _(what)) for name, what in release.switches.items()]
     parts = [facts(pairs)]
     if (former := _former_final(catalog, release)) and (moved := _moved(catalog, former, release)):
         parts.append(

@@ -7,6 +7,7 @@ from specfloor.catalog import load_catalog
 from specfloor.catalog.onsite import on_site, split_cells
 from specfloor.cells import Cell
 from specfloor.errors import UsageError
+from specfloor.i18n import speaking
 from specfloor.plan import Selection, select_cells
 
 GLM = Cell("0.23.0", "glm-4.7", "mtp", 3, "code", "on", 1)
@@ -120,4 +121,7 @@ def test_cells_are_split_and_none_left_is_an_error():
     assert {"qwen3-dense", "qwen3-next"} <= {cell.family for cell in cells}
     assert {"glm-4.7", "kimi-k3"} <= {cell.family for cell in refused}
     with pytest.raises(UsageError, match=r"none of the 1 cells can run here; .*glm_4_7.*a2 host"):
+        split_cells([GLM], here)
+    # the reason of a cell is in the language that is spoken, so all of it is
+    with speaking("zh"), pytest.raises(UsageError, match=r"都不能在此运行；.*列出全部原因$"):
         split_cells([GLM], here)
