@@ -32,7 +32,7 @@ from specfloor.triage.told import (
     drafting_of,
     is_known,
     only_method,
-    platform_of,
+    place_of,
     release_of,
     warn_of_k,
     warn_of_logs,
@@ -142,11 +142,12 @@ def _facts(
     healthy = next((c.cleared for c in conclusions if c.cleared), None)
     balance = next((c.balance for c in conclusions if c.balance), None)
     devices = tuple(c for c in conclusions if c.finding is Finding.HARDWARE)
+    platform, named = place_of(release, runs, load_catalog())
     return Facts(
         conclusions=tuple(c for c in conclusions if c not in devices),
         place=Place(
-            platform=platform_of(release, runs, load_catalog()),
-            release=release,
+            platform=platform,
+            release=named,
             family=family,
             method=method,
             k=k,

@@ -28,18 +28,22 @@ def release_of(environments: Iterable[EnvironmentText], given: Given) -> str | N
     return next((one.version for one in found if not one.development_build), None)
 
 
-def platform_of(release: str | None, runs: Iterable[Run], catalog: Catalog) -> str:
-    """Return the platform the files are of: ``cpu`` where release or log say so, else ``ascend``.
+def place_of(release: str | None, runs: Iterable[Run], catalog: Catalog) -> tuple[str, str | None]:
+    """Return the platform the files are of and the release as the suite's commands name it.
 
-    A build of vLLM for the CPU says it in its version (``0.28.0+cpu``); a release may be one that
-    the catalogue has for the CPU only.
+    It is ``cpu`` where release or log say so, else ``ascend``: a build of vLLM for the CPU says it
+    in its version (``0.28.0+cpu``), and a release may be one that the catalogue has for the CPU
+    only.
     """
+    said = _version(release) if release else None
+    on_cpu = f"cpu-{said.version}" if said else None
+    known = on_cpu in catalog.releases
     versions = [release, *(run.version for run in runs)]
-    if any(version and version.endswith("+cpu") for version in versions):
-        return "cpu"
-    if release in catalog.releases:
-        return catalog.releases[release].platform
-    return "cpu" if f"cpu-{release}" in catalog.releases else "ascend"
+    if any(version and version.endswith("+cpu") for version in versions) or (
+        known and release not in catalog.releases
+    ):
+        return "cpu", on_cpu if known else release
+    return "ascend", release
 
 
 def is_known(method: str) -> bool:
@@ -136,7 +140,7 @@ def warn_of_logs(
     # a name such as Qwen3-30B says the line only, of which qwen3-moe is a part
     if family and others and not any(f"{family}-".startswith(f"{o}-") for o in others.values()):
         model, other = next(iter(others.items()))
-        message = _("the log is of {model}, which is of {other}, and {family} was given")
+        message = _("the files name the model {model}, of {other}, and {family} was given")
         yield Warned("model_differs", message.format(model=model, other=other, family=family))
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from specfloor.catalog import load_catalog
-from specfloor.triage.told import drafting_of, family_of_model, only_method
+from specfloor.triage.evidence import Run
+from specfloor.triage.told import drafting_of, family_of_model, only_method, place_of
 from tests.unit.triage.builders import (
     CASES,
     DEAD,
@@ -36,6 +37,22 @@ def test_the_catalogues_configuration_is_that_of_family_and_method():
         assert drafting_of(family, method, catalog) == {}
 
 
+@pytest.mark.parametrize(
+    ("release", "version", "place"),
+    [
+        ("0.28.0", None, ("cpu", "cpu-0.28.0")),
+        ("v0.28.0", "0.28.0", ("cpu", "cpu-0.28.0")),
+        (None, "0.28.0+cpu", ("cpu", None)),
+        ("0.23.0", "0.23.0", ("ascend", "0.23.0")),
+        ("nightly", None, ("ascend", "nightly")),
+        (None, None, ("ascend", None)),
+    ],
+)
+def test_the_platform_is_the_cpus_where_release_or_log_say_so(release, version, place):
+    runs = [Run(tally=None, version=version)]
+    assert place_of(release, runs, load_catalog()) == place
+
+
 def test_a_log_of_another_release_and_model_than_told_is_warned_of(tmp_path):
     files = {"server.log": dead("0.20.2")}
     report = triaged(tmp_path, files, release="0.23.0", family="glm-4.7")
@@ -45,7 +62,7 @@ def test_a_log_of_another_release_and_model_than_told_is_warned_of(tmp_path):
         "(made for that: 0.20.2rc1)"
     )
     assert message(report, "model_differs") == (
-        "the log is of GLM-5.2, which is of glm-5.2, and glm-4.7 was given"
+        "the files name the model GLM-5.2, of glm-5.2, and glm-4.7 was given"
     )
 
 
