@@ -61,6 +61,8 @@ def unknown_name(config):
 
 def written(folder, config):
     folder.mkdir()
+    # checkpoints say it; where none does vLLM looks for it in the weights, and waits for them
+    config = {"dtype": "bfloat16"} | config
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     return str(folder)
 
