@@ -1,6 +1,7 @@
 """What holds for every test that starts programs of its own."""
 
 import os
+import signal
 
 import pytest
 
@@ -12,3 +13,13 @@ def no_worker_of_xdist():
         for name in [name for name in os.environ if name.startswith("PYTEST_XDIST_")]:
             patch.delenv(name)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible():
+    """Let programs be interrupted: what a shell starts in the background ignores the signal."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
