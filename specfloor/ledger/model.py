@@ -1,9 +1,11 @@
 """The types of the fix ledger: what was wrong or missing, where, and since when it is not."""
 
 import datetime
+import functools
 from enum import StrEnum
 
 import msgspec
+from packaging.version import Version
 
 from specfloor.i18n import N_, _
 
@@ -231,9 +233,20 @@ class Horizon(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     not_seen: tuple[str, ...] = ()
 
 
-class Ledger(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Ledger(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """The whole ledger; rows are the newest first."""
 
     horizon: Horizon
     tags: tuple[Tag, ...]
     rows: tuple[Row, ...]
+
+    @functools.cached_property
+    def order(self) -> dict[str, int]:
+        """The place of each release as they came out: by date, and by version within a day."""
+        tags = sorted(self.tags, key=lambda tag: (tag.date, Version(tag.name)))
+        return {tag.name: place for place, tag in enumerate(tags)}
+
+    @functools.cached_property
+    def finals(self) -> frozenset[str]:
+        """The releases that are no candidates."""
+        return frozenset(tag.name for tag in self.tags if not Version(tag.name).is_prerelease)

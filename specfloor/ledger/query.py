@@ -207,7 +207,7 @@ def why_unknown(ledger: Ledger, release: str) -> str | None:
         return _(
             "{release} is a development build, for which no release's list speaks; {until}"
         ).format(release=release, until=until)
-    if found.version in _dates(ledger):
+    if found.version in ledger.order:
         return None
     if Version(found.version) > Version(horizon.release):
         return _("{version} is past what the ledger has read; {until}").format(
@@ -247,9 +247,8 @@ def ruled_out(row: Row, setting: Mapping[Facet, bool]) -> bool:
 
 def first_shipped(ledger: Ledger, row: Row, *, final: bool = False) -> str | None:
     """Return the release that first shipped a row's change, by date; ``final``: no candidate."""
-    names = [name for name in row.fixed_in if not (final and Version(name).is_prerelease)]
-    dates = _dates(ledger)
-    return min(names, key=lambda name: (dates[name], Version(name)), default=None)
+    names = [name for name in row.fixed_in if not final or name in ledger.finals]
+    return min(names, key=ledger.order.__getitem__, default=None)
 
 
 def feels_like(row: Row) -> str:
@@ -295,7 +294,3 @@ def _plain(release: str) -> str:
         return read_version(release).version
     except UsageError:
         return release.strip()
-
-
-def _dates(ledger: Ledger) -> dict[str, datetime.date]:
-    return {tag.name: tag.date for tag in ledger.tags}

@@ -18,7 +18,8 @@ def known_lines(cells: Iterable[Cell], catalog: Catalog, ledger: Ledger) -> list
     the ledger has not read gets one line that says so; one it does not cover none.
     """
     lines: dict[str, None] = {}
-    for cell in cells:
+    alike = {(cell.release, cell.family, cell.arm): cell for cell in cells}
+    for cell in alike.values():
         place = f"{cell.release} {cell.family} {cell.arm.label}"
         for kind in _KINDS:
             causes = known_before(cell, catalog, ledger, kind, {})
