@@ -1,7 +1,7 @@
 """Every setting of a run in one frozen record, checked where it is made."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -11,7 +11,7 @@ import msgspec
 from specfloor.catalog import load_catalog
 from specfloor.catalog.model import Soc
 from specfloor.catalog.onsite import Site, on_site
-from specfloor.engines.routes import EVERY_RELEASE, PythonRoute, Route
+from specfloor.engines.routes import PythonRoute, Route, asked_route
 from specfloor.errors import UsageError
 from specfloor.host.hardware import find_hardware
 from specfloor.judge.cell import Rule
@@ -79,7 +79,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def route(self, release: str) -> Route | None:
         """Return the way to a release's engine that was asked for, if one was."""
-        return self.routes.get(release) or self.routes.get(EVERY_RELEASE)
+        return asked_route(self.routes, release)
 
     def __post_init__(self) -> None:
         self._check_numbers()
@@ -173,3 +173,18 @@ def site_of(settings: Settings) -> Site:
         drafts=settings.drafts,
         workloads=tuple(settings.workload_files),
     )
+
+
+def read_pairs(option: str, form: str, given: Iterable[str]) -> dict[str, str]:
+    """Return what an option was given as NAME=VALUE.
+
+    Raises:
+        UsageError: one is not of that shape; it says the option's ``form``.
+    """
+    pairs = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"{option} {one} is not of the form {form}")
+        pairs[name] = value
+    return pairs

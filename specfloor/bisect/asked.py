@@ -1,6 +1,6 @@
 """From what was asked to a search that can begin."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -15,12 +15,12 @@ from specfloor.catalog.model import Soc
 from specfloor.catalog.onsite import Site
 from specfloor.cells import slug
 from specfloor.engines.reach import Way
-from specfloor.engines.routes import EVERY_RELEASE, Route, parse_route, route_of, split_release
+from specfloor.engines.routes import named_routes, route_of
 from specfloor.errors import UsageError
 from specfloor.judge.floors import Floor, read_floors_in
 from specfloor.ledger.model import Ledger
 from specfloor.plan import Selection, select_cells
-from specfloor.settings import START_TIMEOUT_S, Settings, site_of
+from specfloor.settings import START_TIMEOUT_S, Settings, read_pairs, site_of
 
 
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -101,11 +101,11 @@ def settings_of(asked: Asked, platform: Literal["cpu", "ascend"]) -> Settings:
         population=asked.population,
         start_timeout_s=default if asked.start_timeout is None else asked.start_timeout,
         cache=asked.cache_dir,
-        routes=_routes(asked.ways, load_catalog()),
+        routes=named_routes(asked.ways, load_catalog()),
         soc=asked.soc,
         cards=asked.cards,
-        models=_pairs("--model", asked.models),
-        drafts=_pairs("--draft", asked.drafts),
+        models=read_pairs("--model", "NAME=VALUE", asked.models),
+        drafts=read_pairs("--draft", "NAME=VALUE", asked.drafts),
     )
 
 
@@ -196,21 +196,3 @@ def start(
 
 def _one(name: str | None) -> tuple[str, ...]:
     return () if name is None else (slug(name),)
-
-
-def _routes(ways: Iterable[str], catalog: Catalog) -> dict[str, Route]:
-    found: dict[str, Route] = {}
-    for given in ways:
-        release, way = split_release(given)
-        found[catalog.release(release).name if release else EVERY_RELEASE] = parse_route(way)
-    return found
-
-
-def _pairs(option: str, given: Iterable[str]) -> dict[str, str]:
-    found = {}
-    for one in given:
-        name, equals, value = one.partition("=")
-        if not (name and equals and value):
-            raise UsageError(f"{option} {one} is not of the form NAME=VALUE")
-        found[name] = value
-    return found

@@ -22,14 +22,12 @@ from specfloor.ledger.query import (
     Comparison,
     Entry,
     Missing,
-    Standing,
     compare,
     feels_like,
     missing,
 )
 from specfloor.triage.causes import facets_of_k
 
-_WEAK = frozenset({Standing.UNKNOWN, Standing.ABSENT})
 _NUMBERS = N_("numbers are pull requests and issues of vllm-project/vllm-ascend")
 
 
@@ -120,7 +118,7 @@ def _missing(lacking: Missing, asked: str, everything: bool) -> str:
     title = " · ".join(filter(None, (lacking.release, asked)))
     if lacking.unknown:
         return _("{title}: UNKNOWN. {unknown}.").format(title=title, unknown=lacking.unknown)
-    strong = [e for e in lacking.entries if e.standing not in _WEAK]
+    strong = [e for e in lacking.entries if not e.standing.is_weak]
     shown = lacking.entries if everything else strong
     parts = [
         _("{title} lacks (ledger up to {as_of}; {numbers}):").format(
@@ -198,7 +196,7 @@ def _comparison(found: Comparison, asked: str, everything: bool) -> str:
 
 
 def _changes(what: str, changes: Sequence[Change], everything: bool) -> str:
-    sure = [c for c in changes if everything or not {c.old, c.new} & _WEAK]
+    sure = [c for c in changes if everything or not c.is_weak]
     lines = [
         (
             c.row.id,

@@ -10,7 +10,7 @@ import msgspec
 from specfloor.catalog import Catalog
 from specfloor.catalog.onsite import Site
 from specfloor.engines.local import LocalEngines
-from specfloor.engines.routes import EVERY_RELEASE, Route, UrlRoute, route_of
+from specfloor.engines.routes import Route, UrlRoute, asked_route, route_of
 from specfloor.engines.server import Progress
 from specfloor.engines.url import UrlEngines
 from specfloor.measure import Engines, Running, Say
@@ -45,7 +45,7 @@ class EngineNeeds(msgspec.Struct, frozen=True):
 
     def route(self, release: str) -> Route | None:
         """Return the way to a release's engine that was asked for, if one was."""
-        return self.routes.get(release) or self.routes.get(EVERY_RELEASE)
+        return asked_route(self.routes, release)
 
 
 def local_engines(needs: EngineNeeds, say: Say, tick: Progress) -> LocalEngines:

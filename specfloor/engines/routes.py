@@ -1,11 +1,13 @@
 """How a release's engine is reached: an interpreter, a built environment, an image, a URL."""
 
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 
+from specfloor.catalog import Catalog
 from specfloor.catalog.model import Release
 from specfloor.errors import UsageError
 
@@ -128,3 +130,21 @@ def split_release(given: str) -> tuple[str, str]:
     if equals and not set(head) & {":", "/"}:
         return head, way
     return EVERY_RELEASE, given
+
+
+def named_routes(given: Iterable[str], catalog: Catalog) -> dict[str, Route]:
+    """Return the way that each ``[RELEASE=]WAY`` names to a release, or to every one.
+
+    Raises:
+        UsageError: the catalogue has no such release, or there is no such way.
+    """
+    routes: dict[str, Route] = {}
+    for one in given:
+        release, way = split_release(one)
+        routes[catalog.release(release).name if release else EVERY_RELEASE] = parse_route(way)
+    return routes
+
+
+def asked_route(routes: Mapping[str, Route], release: str) -> Route | None:
+    """Return the way to a release's engine that was asked for, if one was."""
+    return routes.get(release) or routes.get(EVERY_RELEASE)

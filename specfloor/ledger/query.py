@@ -37,6 +37,11 @@ class Standing(StrEnum):
     FIXED = N_("fixed")
     """It has the fix, or the feature."""
 
+    @property
+    def is_weak(self) -> bool:
+        """Whether it says nothing of the fault, so that it is shown only on request."""
+        return self in (Standing.UNKNOWN, Standing.ABSENT)
+
 
 _STRENGTH = {
     Standing.AFFECTED: 0,
@@ -83,6 +88,11 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     old: Standing
     new: Standing
     named: bool
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether the standing of either release is."""
+        return self.old.is_weak or self.new.is_weak
 
 
 class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,7 +13,6 @@ from specfloor.judge.paired import LAUNCH_SD, Quantity
 from specfloor.judge.verdict import Change, UpgradeVerdict
 from specfloor.ledger.query import Change as LedgerChange
 from specfloor.ledger.query import Comparison as LedgerComparison
-from specfloor.ledger.query import Standing
 from specfloor.report.upgrade import HEADERS, upgrade_row
 
 SCHEMA = 1
@@ -31,7 +30,6 @@ _WIDTH = 100
 """Columns of running text in a terminal."""
 _CELL_WIDTH = 44
 """Columns of a column of sentences in a terminal."""
-_WEAK = frozenset({Standing.UNKNOWN, Standing.ABSENT})
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -194,7 +192,7 @@ def _ledger(found: LedgerComparison) -> Section:
     if found.unknown:
         return Section(heading, lines=(_("Not covered: {unknown}.").format(unknown=found.unknown),))
     sure = {
-        what: [change for change in changes if not {change.old, change.new} & _WEAK]
+        what: [change for change in changes if not change.is_weak]
         for what, changes in ((_("gains"), found.gained), (_("loses"), found.lost))
     }
     lines = [
