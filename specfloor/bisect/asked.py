@@ -18,6 +18,7 @@ from specfloor.engines.reach import Way
 from specfloor.engines.routes import named_routes, route_of
 from specfloor.errors import UsageError
 from specfloor.judge.floors import Floor, read_floors_in
+from specfloor.judge.verdict import ALPHA, BETA, MARGIN
 from specfloor.ledger.model import Ledger
 from specfloor.plan import Selection, select_cells
 from specfloor.settings import START_TIMEOUT_S, Settings, read_pairs, site_of
@@ -36,9 +37,9 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     workload: str | None = None
     tier: str | None = None
     both_arms: bool = False
-    alpha: float = 0.05
-    beta: float = 0.05
-    margin: float = 0.05
+    alpha: float = ALPHA
+    beta: float = BETA
+    margin: float = MARGIN
     population: Literal["fixed", "sampled"] = "fixed"
     attempts: int = 2
     seed: int = 20260601
